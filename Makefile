@@ -423,6 +423,9 @@ session: $(PACKAGE_READY) $(JAR) ## Record the pictures of the command line: doc
 spark-ui: $(PACKAGE_READY) $(JAR) ## Take the pictures of Spark's web UI with Chromium: docs/images/spark-*.png
 	$(PY) scripts/record_spark_ui.py docs/images
 
+collector-pictures: $(PACKAGE_READY) $(JAR) ## Take pictures of a collector with faults: docs/images/collector-*
+	$(PY) scripts/record_collector.py docs/images
+
 packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
 	PYTHONPATH=python/benchmarks $(PY) scripts/packages.py $(JAR) $(TO)
 packages: TO ?= docs/images/packages.svg

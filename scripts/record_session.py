@@ -64,9 +64,9 @@ def main() -> None:
         session = Text()
         for command in _COMMANDS:
             session.append("$ ", "bold green").append(f"{command}\n", "bold")
-            shown = _ERASED.sub("", _shown(["bash", "-c", command]))
-            session.append_text(Text.from_ansi(shown)).append("\n")
-        _write(images / "session.svg", session, "mmapqueue")
+            output = _ERASED.sub("", shown(["bash", "-c", command]))
+            session.append_text(Text.from_ansi(output)).append("\n")
+        write(images / "session.svg", session, "mmapqueue")
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         writer = subprocess.Popen([sys.executable, "-c", _WRITER], stdout=subprocess.PIPE)
@@ -74,18 +74,18 @@ def main() -> None:
             assert writer.stdout is not None
             writer.stdout.readline()
             words = ["mmapqueue", "top", "events", "--interval", "250ms"]
-            frames = _shown(words, until=lambda begin: time.monotonic() - begin > _TOP_SECONDS).split(_HOME)
+            frames = shown(words, until=lambda begin: time.monotonic() - begin > _TOP_SECONDS).split(_HOME)
         finally:
             writer.kill()
             writer.wait()
         # The last one may be incomplete. Below the queues the screen is empty.
-        _write(images / "top.svg", Text.from_ansi(frames[-2].rstrip()), shlex.join(words[:3]))
+        write(images / "top.svg", Text.from_ansi(frames[-2].rstrip()), shlex.join(words[:3]))
 
 
-def _shown(words: list[str], until: Callable[[float], bool] | None = None) -> str:
+def shown(words: list[str], until: Callable[[float], bool] | None = None, columns: int = _COLUMNS) -> str:
     """What a command writes to a terminal; it gets a q when `until` is true of the time of its start."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     environment.pop("NO_COLOR", None)
@@ -111,9 +111,10 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def _write(file: Path, text: Text, title: str) -> None:
+def write(file: Path, text: Text, title: str, columns: int = _COLUMNS) -> None:
+    """Draws what a terminal shows."""
     with Path(os.devnull).open("w") as nowhere:
-        console = Console(record=True, width=_COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
+        console = Console(record=True, width=columns, file=nowhere, force_terminal=True, color_system="truecolor")
         console.print(text, end="")
         console.save_svg(str(file), title=title, theme=MONOKAI)
     print(f"{file}: {file.stat().st_size} bytes")

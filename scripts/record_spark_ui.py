@@ -68,14 +68,14 @@ def browser() -> str:
     return found
 
 
-def take(url: str, picture: Path, width: int, height: int) -> None:
-    """Takes a picture of a page, and reduces its colours."""
+def take(url: str, picture: Path, width: int, height: int, millis: int = 15000, colours: int = COLOURS) -> None:
+    """Takes a picture of a page after a time, and reduces its colours."""
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
-        size = [f"--window-size={width},{height}", "--virtual-time-budget=15000", f"--screenshot={picture}"]
+        size = [f"--window-size={width},{height}", f"--virtual-time-budget={millis}", f"--screenshot={picture}"]
         subprocess.run([browser(), *options, *size, url], check=True, stderr=subprocess.DEVNULL, timeout=120)
     with Image.open(picture) as taken:
-        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(picture, optimize=True)
+        taken.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(picture, optimize=True)
     if picture.stat().st_size > MOST_BYTES:
         sys.exit(f"{picture} has {picture.stat().st_size} bytes; allowed: {MOST_BYTES}")
 

@@ -60,6 +60,7 @@ USES: dict[str, set[str]] = {
     "pipeline.gather": {*_HALF, "_jvm", "_queue", "pipeline._http", "pipeline.telemetry"},
     "pipeline": {"pipeline.process", *_EVENTS},
     "pipeline._check": {"pipeline.plugins", "pipeline.config"},
+    "pipeline._dead_letters": {"", "_values", "pipeline._control", "pipeline.config", "pipeline.process"},
     "pipeline._cli": {
         *_HALF,
         "pipeline.gather",
@@ -68,7 +69,13 @@ USES: dict[str, set[str]] = {
         "pipeline._check",
         "pipeline._watching",
     },
-    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli", "pipeline._table", "pipeline._watching"},
+    "_cli": {
+        "",
+        "_values",
+        "_jvm",
+        "_tools",
+        *(f"pipeline.{each}" for each in ("_cli", "_dead_letters", "_table", "_watching")),
+    },
     "__main__": {"_cli"},
 }
 

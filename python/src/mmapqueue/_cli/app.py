@@ -80,9 +80,10 @@ def names() -> list[str]:
 def command(name: str) -> Any:
     """The command of a name, as typer makes it."""
     place: dict[str, Any] = {"short_help": overview.SUMMARIES[name], "rich_help_panel": overview.GROUP_OF[name]}
-    function = name + "_" if iskeyword(name) else name
+    function = name + "_" if iskeyword(name) else name.replace("-", "_")
     places = {"Collector": "collector", "Archive": f"commands.archives.{function}"}
-    module = places.get(overview.GROUP_OF[name], f"commands.{function}")
+    # A group of the collector has a module of its own.
+    module = function if name == "dead-letters" else places.get(overview.GROUP_OF[name], f"commands.{function}")
     found = getattr(import_module(f"mmapqueue._cli.{module}"), function)
     if isinstance(found, typer.Typer):
         found.rich_markup_mode = _markup()

@@ -38,7 +38,7 @@ _Parent = Annotated[int | None, typer.Option(hidden=True)]
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def extra() -> Iterator[None]:
     """Ends the command with an advice when a module of the extra is missing."""
     try:
         yield
@@ -66,7 +66,7 @@ def gather(
 
     Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
     """
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.gather(
@@ -94,7 +94,7 @@ def process(
 
     Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
     """
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.process(file, log_level.value, once=once, parent=parent, watch=watch)
@@ -107,7 +107,7 @@ def reload(file: _File) -> int:
 
     Exit status: 0 reloaded, 1 nothing has changed, or no process runs the file; 2 the configuration is invalid.
     """
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.reload(file)
@@ -120,7 +120,7 @@ def restart(file: _File) -> int:
 
     Exit status: 0 restarted, 1 failed, or no such process runs the file; 2 the configuration is invalid.
     """
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.restart(file)
@@ -131,7 +131,7 @@ def run(file: _File, *, log_level: _LogLevel = Level.INFO, watch: _Watch = False
 
     Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
     """
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.run(file, log_level.value, watch=watch)
@@ -152,7 +152,7 @@ def check(
     """
     if schema == (file is not None):
         raise typer.BadParameter("give a FILE, or --schema")
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.print_schema() if file is None else _cli.check(file)
@@ -160,7 +160,7 @@ def check(
 
 def watched(file: str) -> "WatchedPipeline":
     """The pipeline of a configuration file, for `top`."""
-    with _extra():
+    with extra():
         from mmapqueue.pipeline import _cli
 
         return _cli.watched(file)

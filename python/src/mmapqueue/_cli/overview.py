@@ -40,6 +40,7 @@ GROUPS = {
         "reload": "Apply a changed configuration to running processes",
         "restart": "Restart the processes of a pipeline, one after the other",
         "check": "Validate the configuration of a pipeline; start nothing",
+        "dead-letters": "Show what senders could not send, and send it again",
     },
     "This installation": {
         "doctor": "Check what queues need: Java, the jar, Spark, disk, limits",

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 _LOG = logging.getLogger("mmapqueue.pipeline.reload")
 #: Seconds between two looks at a watched file.
 _LOOK_SECONDS = 1.0
+#: Seconds for which a client may keep the thread waiting.
+_CLIENT_SECONDS = 10.0
 _PEER = struct.Struct("3i")
 
 
@@ -34,6 +36,20 @@ class Outcome(NamedTuple):
 
     pid: int
     errors: list[str]
+
+
+class Answer(NamedTuple):
+    """What a process answers to one of its other requests.
+
+    Attributes:
+        pid: The process.
+        value: The value, of those that JSON has; None after an error.
+        error: The error; None after a success.
+    """
+
+    pid: int
+    value: Any
+    error: str | None
 
 
 def _address(role: str, file: str) -> str:
@@ -53,6 +69,24 @@ def ask(role: str, file: str) -> Outcome | None:
         PermissionError: The process belongs to another user.
         OSError: The process has ended meanwhile.
     """
+    found = _exchanged(role, file, {})
+    return None if found is None else Outcome(**found)
+
+
+def call(role: str, file: str, request: str, **arguments: Any) -> Answer | None:
+    """Makes another request of a process; None when there is no process. As `ask` otherwise.
+
+    Args:
+        role: As in `ask`.
+        file: The configuration file.
+        request: One of the `others` of its control.
+        **arguments: Of values that JSON has.
+    """
+    found = _exchanged(role, file, {"request": request, "arguments": arguments})
+    return None if found is None else Answer(**found)
+
+
+def _exchanged(role: str, file: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(_address(role, file))
@@ -61,11 +95,14 @@ def ask(role: str, file: str) -> Outcome | None:
         if not _trusted(connection):
             raise PermissionError(f"{role} of {file} belongs to another user")
         line = b""
-        with contextlib.suppress(ConnectionResetError), connection.makefile("rb") as answer:
-            line = answer.readline()
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError), connection.makefile("rwb") as stream:
+            stream.write(json.dumps(request).encode() + b"\n")
+            stream.flush()
+            line = stream.readline()
     if not line:
         raise ConnectionAbortedError(f"{role} of {file} has ended")
-    return Outcome(**json.loads(line))
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
 def _trusted(connection: socket.socket) -> bool:
@@ -88,6 +125,7 @@ class Control:
         what: The name of that in the log.
         watched: The files whose changes ask for a reload; None for none.
         noted: Called with whether it has succeeded, each time.
+        others: Other requests by their names. They return a value that JSON has, or raise.
     """
 
     def __init__(
@@ -99,8 +137,10 @@ class Control:
         what: str = "reload",
         watched: Callable[[], Iterable[Path]] | None = None,
         noted: Callable[[bool], None] = lambda _: None,
+        others: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self._role = role
+        self._others = others or {}
         self._file = file
         self._reload = reload
         self._what = what
@@ -176,11 +216,20 @@ class Control:
         with connection:
             if not _trusted(connection):
                 return
-            outcome = self.run()
+            connection.settimeout(_CLIENT_SECONDS)
             try:
+                with connection.makefile("rb") as stream:
+                    request = json.loads(stream.readline())
+                outcome = self._called(**request) if request else self.run()
                 connection.sendall(json.dumps(outcome._asdict()).encode() + b"\n")
-            except OSError as error:
-                _LOG.debug("the client of a reload has gone: %s", error)
+            except (OSError, ValueError) as error:
+                _LOG.debug("the client of a request has gone: %s", error)
+
+    def _called(self, request: str, arguments: Mapping[str, Any]) -> Answer:
+        try:
+            return Answer(os.getpid(), self._others[request](**arguments), None)
+        except Exception as error:  # Nothing of it may end the process.
+            return Answer(os.getpid(), None, f"{type(error).__name__}: {error}")
 
     def run(self) -> Outcome:
         """Reloads; notes and logs the outcome."""

@@ -84,7 +84,13 @@ def html(pipeline: WatchedPipeline) -> str:
     now = f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     head = "".join(f"<th{_classes(column, Tone.PLAIN)} scope=col>{escape(column.title)}</th>" for column in COLUMNS)
     body = "\n".join(f"<tr>{_cells(line)}</tr>" for line in lines(pipeline))
-    processes = [(name, state) for name, state in pipeline.states().items() if state != OK]
+    senders = dict(troubles(pipeline))
+    processes = [
+        (name, line)
+        for name, state in pipeline.states().items()
+        for line in state.splitlines()
+        if line != OK and line.partition(": ")[0] not in senders
+    ]
     refused = [(f"server {what}", f"refused {count:,}") for what, count in pipeline.servers().items()]
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -104,7 +110,7 @@ def html(pipeline: WatchedPipeline) -> str:
 {body}
 </tbody>
 </table></div>
-{_listed("Last errors", troubles(pipeline))}
+{_listed("Last errors", senders.items())}
 {_listed("Processes that are not ready", processes)}
 {_listed("Refused by servers", refused)}
 </body>

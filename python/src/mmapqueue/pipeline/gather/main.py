@@ -1,6 +1,7 @@
 """`mmapqueue gather`: one agent in this process, or several in processes of their own."""
 
 import asyncio
+import base64
 import contextlib
 import logging
 import os
@@ -27,6 +28,8 @@ from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 _LOG = logging.getLogger("mmapqueue.pipeline.gather")
 #: Seconds between two checks of the JVM.
 _JVM_LOOK_SECONDS = 0.5
+#: Seconds for which a dead letter that is sent again waits for room in its queue.
+_ROOM_SECONDS = 5.0
 
 
 def run(
@@ -104,7 +107,7 @@ class _Gathering:
         self._telemetry: Any = None
         role = "gather" if partition is None else f"gather-{partition}"
         watched = (lambda: files_of(file, self._pipeline)) if watch else None
-        self._control = Control(role, file, self._reload, watched=watched, noted=self._noted)
+        self._control = Control(role, file, self._reload, watched=watched, noted=self._noted, others=self._others())
 
     async def run(self) -> int:
         with _handled_signals(self._stop, self._control):
@@ -121,6 +124,18 @@ class _Gathering:
         if not any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes):
             raise ValueError(f"{self._file}: no pipe has receivers or fetchers; there is nothing to gather")
         asyncio.run_coroutine_threadsafe(self._change(pipeline), self._loop).result()
+
+    def _others(self) -> dict[str, Callable[..., Any]]:
+        """Requests about the queues, of which this process alone is the writer. In the thread of the control."""
+
+        def last_sequence(pipe: str, producer: str) -> int | None:
+            return self._agent.pipes[pipe].queue.last_sequence(producer)
+
+        def push_once(pipe: str, producer: str, sequence: int, record: str) -> None:
+            queue = self._agent.pipes[pipe].queue
+            queue.push_once(producer, sequence, [base64.b64decode(record)], timeout=_ROOM_SECONDS, sync=True)
+
+        return {"partition": lambda: self._partition, "last_sequence": last_sequence, "push_once": push_once}
 
     async def _change(self, pipeline: Pipeline) -> None:
         async with self._changing:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 #: Bytes reserved for the fields of a dead letter besides its record.
 _ENVELOPE = 64 << 10
 _RAW = "application/octet-stream"
+#: Entry of `meta`: what the data is, if it is not that of an event: the whole record, or a row as JSON.
+FORM = "form"
+RECORD, ROW = "record", "row"
+#: The entries of `meta` that make an event a dead letter.
+ABOUT = ("reason", "pipe", "sender", "partition", "offset", FORM)
 _LARGEST_EVENT = (1 << 27) - 1
 _BYTES = TypeAdapter(Size)
 
@@ -28,7 +33,8 @@ class DeadLetters:
     """Writes dead letters.
 
     Each dead letter is an event. Payload, content type and type are unchanged; a record that cannot be decoded is the
-    data of an event of type Other. `meta` additionally has reason, pipe, sender, partition and offset.
+    data of an event of type Other. `meta` additionally has reason, pipe, sender, partition and offset, and `form` if
+    the data is not an event's: `record`, or `row`.
 
     Attributes:
         directory: The queue.
@@ -74,6 +80,8 @@ def letters(failed: DataFrame, pipe: str) -> DataFrame:
 
     # The time of the push, since an undecodable event has no time of its own.
     rows = failed.withColumn("time", sf.col("pushed")).withColumn("sender", sf.lit(""))
+    # A record that cannot be decoded has nothing of an event.
+    rows = rows.withColumn(FORM, sf.when(sf.col("type").isNull(), RECORD))
     content_type = sf.when(sf.col("content_type") != "", sf.col("content_type")).otherwise(_RAW)
     return serialized(rows.withColumn("content_type", content_type).withColumnRenamed("error", "reason"), pipe)
 
@@ -82,7 +90,7 @@ def serialized(rows: DataFrame, pipe: str) -> DataFrame:
     """Dead letters in a column `value`.
 
     Args:
-        rows: Rows with columns of the event schema, `partition`, `offset`, `reason` and `sender`.
+        rows: Rows with columns of the event schema, `partition`, `offset`, `reason`, `sender` and `form`.
         pipe: Name of the pipe.
     """
     from pyspark.sql import functions as sf
@@ -93,18 +101,20 @@ def serialized(rows: DataFrame, pipe: str) -> DataFrame:
         "sender": sf.col("sender"),
         "partition": sf.col("partition").cast("string"),
         "offset": sf.col("offset").cast("string"),
+        FORM: sf.col(FORM).cast("string"),
     }
     entries = sf.create_map(*(each for key, value in about.items() for each in (sf.lit(key), value)))
+    entries = sf.map_filter(entries, lambda _key, value: value.isNotNull())
     empty = sf.from_json(sf.lit("{}"), TYPES["meta"])
     meta = sf.coalesce(sf.col("meta").cast(TYPES["meta"]), empty)
     # A dead letter that is dead-lettered again has these entries, and a map has each key once.
-    kept = sf.map_filter(meta, lambda key, _value: ~key.isin(*about))
+    kept = sf.map_filter(meta, lambda key, _value: ~key.isin(*ABOUT))
     letter = rows.withColumn("meta", sf.map_concat(kept, entries))
     return letter.select(record(letter).alias("value"))
 
 
 def as_events(rows: DataFrame) -> DataFrame:
-    """The columns of an event, its position, and `reason`. Rows that are not whole events become the data of one."""
+    """The columns of an event, its position, `form` and `reason`. Rows that are not events become the data of one."""
     from pyspark.sql import functions as sf
 
     present = rows.columns
@@ -117,4 +127,5 @@ def as_events(rows: DataFrame) -> DataFrame:
     columns["time"] = sf.col("time") if has_time else sf.lit(None)
     events = [columns.get(name, sf.lit(None)).cast(type_).alias(name) for name, type_ in TYPES.items()]
     position = (sf.col("partition").cast("int"), sf.col("offset").cast("bigint"))
-    return rows.select(*position, *(["reason"] if "reason" in present else []), *events)
+    form = sf.lit(None if whole else ROW).alias(FORM)
+    return rows.select(*position, form, *(["reason"] if "reason" in present else []), *events)
