@@ -703,6 +703,7 @@ class Queue(Reading[Value]):
             ConfigError: The queue stores no timestamps.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
+            MmapQueueError: The record may be in the archive into which the ring overflows, and that cannot be read.
 
         Example:
             >>> queue.push(b"one")

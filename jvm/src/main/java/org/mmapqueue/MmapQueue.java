@@ -668,14 +668,15 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Finds a record by its timestamp.
+     * Finds a record by its timestamp, in the ring or in the archive into which it overflows.
      *
      * @param time a time; records have timestamps in whole µs
      * @return the offset of the first record pushed at that time or later; empty if no such record exists
      * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
+     * @throws MmapQueueException if the record may be in the archive, and the archive cannot be read
      */
     public OptionalLong find(Instant time) {
-        return core().log().randomAccess().find(StartAt.timestamp(time).value());
+        return core().records().find(time);
     }
 
     /**

@@ -46,6 +46,7 @@ import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** A consumer behind its ring, while the archive is away, hangs, is damaged, or is another one. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -623,10 +624,34 @@ class OverflowFaultsTest extends OverflowSetup {
             check(consumer.pop(LONG), 4, 1);
             consumer.ack(4);
         }
+        assertEquals(List.of(), Verifier.verify(directory, Progress.NONE).findings());
         Repairer.repairInPlace(directory, false, Progress.NONE);
         try (MmapQueue queue = MmapQueue.openToRead(directory)) {
             Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
             assertEquals(3, consumer.committedOffset());
+        }
+        Path repaired = temp.resolve("repaired");
+        Repairer.repair(directory, repaired, false, Progress.NONE);
+        Path copy = temp.resolve("copy");
+        Copier.copy(directory, copy, new RingSize(4096L * 20, 4096), Progress.NONE);
+        for (Path each : List.of(repaired, copy)) {
+            try (MmapQueue queue = MmapQueue.openToRead(each)) {
+                Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
+                assertEquals(3, consumer.pop(LONG).offset());
+                consumer.ack(3);
+                consumer.ackUpTo(consumer.pop(LONG).offset()); // 5, as 4 is acked, or 4 again
+                checkAll(consumer, consumer.committedOffset(), MANY);
+            }
+            try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(each)
+                    .archiveUri(archive().toUri())
+                    .overflow("archive")
+                    .build())) {
+                Waiting.until(
+                        "the archive refuses the copy",
+                        () -> queue.shipStats().orElseThrow().hasEnded());
+                assertTrue(
+                        queue.shipStats().orElseThrow().failure().orElseThrow().contains("another directory"));
+            }
         }
         Copier.resize(directory, new RingSize(4096L * 20, 4096), Progress.NONE);
         try (MmapQueue queue = MmapQueue.openToRead(directory)) {

@@ -15,10 +15,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Micros;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
 
 /** A ring that overflows, while its archive cannot be written, lacks records, or belongs to another directory. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -73,6 +76,28 @@ class OverflowLossTest extends OverflowSetup {
             assertEquals(MANY, lost.firstOffset());
             assertEquals(MANY + 19, lost.lastOffset());
             assertEquals(end, consumer.committedOffset());
+        }
+    }
+
+    @Test
+    void aRecordThatARepairHasGivenUpHasNoOffsetInTheArchiveEither() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(plain().build())) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, 10);
+            TestDisk.push(queue, new ChangingRecords(payload(10)));
+            push(queue, 11, 20);
+        }
+        assertEquals(
+                1,
+                Repairer.repairInPlace(directory(), false, Progress.NONE).lost().size());
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            push(queue, 20, MANY);
+            assertTrue(queue.firstOffset() > 20);
+            assertNames(assertThrows(OutOfRangeException.class, () -> queue.get(10)), "lost", 10);
+            check(queue.get(11), 11, 0);
+            Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
+            checkAll(consumer, 0, 10);
+            checkAll(consumer, 11, MANY);
         }
     }
 

@@ -117,6 +117,11 @@ class OverflowTest extends OverflowSetup {
             checkAll(first, 3, 60);
             first.seek(StartAt.timestamp(time));
             assertEquals(message.offset(), first.pop().offset());
+            assertEquals(message.offset(), queue.find(time).orElse(-1));
+            Instant last = queue.get(MANY - 1).timestamp().orElseThrow();
+            assertEquals(
+                    last, queue.get(queue.find(last).orElse(-1)).timestamp().orElseThrow());
+            assertTrue(queue.find(last.plusSeconds(1)).isEmpty());
         }
     }
 

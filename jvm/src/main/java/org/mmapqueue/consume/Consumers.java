@@ -5,8 +5,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -330,17 +328,16 @@ public final class Consumers implements Closeable {
     // The offset of a target that only the archive has; empty if the ring has it, or nothing has.
     private OptionalLong older(StartAt target, Log log) {
         boolean isSought = target.kind() == StartAt.Kind.OFFSET || target.kind() == StartAt.Kind.TIMESTAMP;
-        long ring = isSought && archive.isThere() ? log.locate(StartAt.EARLIEST).offset() : 0;
-        if (ring == 0 || target.kind() == StartAt.Kind.OFFSET && target.value() >= ring) {
+        if (!isSought || !archive.isThere()) {
             return OptionalLong.empty();
         }
         if (target.kind() == StartAt.Kind.TIMESTAMP) {
-            OptionalLong found = log.locate(target).offset() > ring
-                    ? OptionalLong.empty() // the record before that one is older, and in the ring
-                    : archive.find(Instant.EPOCH.plus(target.value(), ChronoUnit.MICROS));
-            return found.isPresent() && found.getAsLong() < ring ? found : OptionalLong.empty();
+            return archive.findBeforeRing(target, log);
         }
-        return target.value() >= archive.firstOffset() ? OptionalLong.of(target.value()) : OptionalLong.empty();
+        long ring = log.locate(StartAt.EARLIEST).offset();
+        return target.value() < ring && target.value() >= archive.firstOffset()
+                ? OptionalLong.of(target.value())
+                : OptionalLong.empty();
     }
 
     /** Saves the in-flight records of all consumers of this process. */

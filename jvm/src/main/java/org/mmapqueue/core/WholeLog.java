@@ -1,12 +1,15 @@
 package org.mmapqueue.core;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.lookup.Log;
@@ -56,10 +59,36 @@ public final class WholeLog {
                 () -> readOlder(offset, count, maxBytes, false, handler));
     }
 
+    /**
+     * Finds a record by its timestamp.
+     *
+     * @param time a time; records have timestamps in whole µs
+     * @return the offset of the first record pushed at that time or later; empty if no such record exists
+     */
+    public OptionalLong find(Instant time) {
+        StartAt start = StartAt.timestamp(time);
+        OptionalLong inRing = log.randomAccess().find(start.value());
+        OptionalLong older = archive.isThere() ? archive.findBeforeRing(start, log) : OptionalLong.empty();
+        return older.isPresent() ? older : inRing;
+    }
+
     private int readOlder(long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
         try (RangeOfLog range = reader(offset, Math.addExact(offset, count), false, () -> false)) {
-            return range.read(count, maxBytes, own, handler);
+            return range.read(count, maxBytes, own, startingAt(offset, handler));
         }
+    }
+
+    // A run may have a gap at the offset: records that were lost before they were shipped.
+    private MessageHandler startingAt(long offset, MessageHandler handler) {
+        boolean[] isFirst = {true};
+        return (number, timestamp, data, start, length, attempts) -> {
+            if (isFirst[0] && number != offset) {
+                throw new OutOfRangeException(
+                        "a record that was lost before it was shipped", offset, number, log.endOffset() - 1);
+            }
+            isFirst[0] = false;
+            handler.onMessage(number, timestamp, data, start, length, attempts);
+        };
     }
 
     /** A reader of a range; {@code gone} returns true once the handle that returned the reader is closed. */

@@ -87,6 +87,11 @@ public record ArchiveLink(
         return new ArchiveLink(queue, archive, partition, isRegistered, epoch, token, next, taken, first, end);
     }
 
+    /** A link to the same partition for a directory that has claimed nothing. */
+    public ArchiveLink withoutClaims() {
+        return new ArchiveLink(queue, archive, partition, false, 0, null, UUID.randomUUID(), null, gapFirst, gapEnd);
+    }
+
     /** Whether a claim's token is that of a claim which this directory has made. */
     public boolean isOwn(UUID claim) {
         return claim.equals(next) || claim.equals(token);

@@ -58,6 +58,19 @@ public final class OverflowFile {
         }
     }
 
+    /**
+     * Lets the consumers of a copy of the queue read what the ring has given up. The copy is not shipped into that archive
+     * unless it takes the partition over.
+     */
+    public static void copy(Storage storage, Path directory, Path target) throws IOException {
+        Optional<URI> archive = read(storage, directory);
+        Optional<ArchiveLink> link = archive.isPresent() ? ArchiveLink.read(storage, directory) : Optional.empty();
+        if (link.isPresent()) {
+            link.get().withoutClaims().write(storage, target);
+            write(storage, target, archive.get());
+        }
+    }
+
     /** Deletes the file, durably: consumers no longer read what the ring has given up. */
     public static void delete(Storage storage, Path directory) throws IOException {
         if (storage.delete(directory.resolve(NAME))) {

@@ -16,6 +16,8 @@ final class Reference {
     final List<byte[]> log = new ArrayList<>();
     /** Records that were damaged, and that a repair has given up. */
     final TreeSet<Integer> lost = new TreeSet<>();
+    /** Records that the ring or the archive lacks, and the other one may have: consumers may pass them. */
+    final TreeSet<Integer> halved = new TreeSet<>();
     /** The records of a push that failed: the queue has all of them, or none. */
     final List<byte[]> uncertain = new ArrayList<>();
     /** The records before this offset survive a loss of power. */
@@ -42,21 +44,22 @@ final class Reference {
         Reference copy = new Reference();
         copy.log.addAll(log);
         copy.lost.addAll(lost);
+        copy.halved.addAll(halved);
         copy.durable = durable;
         copy.shipped = shipped;
         copy.missed.addAll(missed);
         copy.sequences.putAll(sequences);
-        consumers.forEach((name, reading) -> copy.consumers.put(name, reading.copy(copy.lost)));
+        consumers.forEach((name, reading) -> copy.consumers.put(name, reading.copy(copy.lost, copy.halved)));
         return copy;
     }
 
     Reading reading(int start) {
-        return new Reading(start, lost);
+        return new Reading(start, lost, halved);
     }
 
-    /** A record is given up. */
-    void lose(int offset) {
-        lost.add(offset);
+    /** A record of the ring is given up; consumers read it in the archive, if {@code isArchived}. */
+    void lose(int offset, boolean isArchived) {
+        (isArchived ? halved : lost).add(offset);
         if (offset >= shipped) {
             missed.add(offset);
         }
@@ -88,6 +91,7 @@ final class Reference {
         uncertain.clear();
         log.subList(end, end()).clear();
         lost.tailSet(end).clear();
+        halved.tailSet(end).clear();
         sequences.values().removeIf(last -> last > end);
         durable = Math.min(durable, end);
     }
@@ -108,17 +112,20 @@ final class Reference {
         /** Those of the reference. */
         private final TreeSet<Integer> lost;
 
-        private Reading(int start, TreeSet<Integer> lost) {
+        private final TreeSet<Integer> halved;
+
+        private Reading(int start, TreeSet<Integer> lost, TreeSet<Integer> halved) {
             this.lost = lost;
+            this.halved = halved;
             moved(start);
         }
 
         Reading copy() {
-            return copy(lost);
+            return copy(lost, halved);
         }
 
-        private Reading copy(TreeSet<Integer> lostThen) {
-            Reading copy = new Reading(committed, lostThen);
+        private Reading copy(TreeSet<Integer> lostThen, TreeSet<Integer> halvedThen) {
+            Reading copy = new Reading(committed, lostThen, halvedThen);
             copy.possible.addAll(possible);
             copy.acked.addAll(acked);
             copy.saved.addAll(saved);
@@ -156,7 +163,7 @@ final class Reference {
 
         // Whether the consumer need not pop a record.
         private boolean mayPass(int offset) {
-            return acked.contains(offset) || open.contains(offset) || lost.contains(offset);
+            return acked.contains(offset) || open.contains(offset) || lost.contains(offset) || halved.contains(offset);
         }
 
         void ack(int through) {

@@ -9,11 +9,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -38,12 +40,14 @@ import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.ArchiveReader;
 import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
@@ -66,6 +70,9 @@ final class Surface implements AutoCloseable {
     private static final String SHIP = "ship";
     private static final String PRODUCER = "p";
     private static final int LARGEST = 9000;
+    /** Length of the records that make a ring overflow. */
+    private static final int OVERFLOWING = 1000;
+
     private static final Duration AGE = Duration.ofDays(1);
     private static final int SECOND = 1_000_000;
 
@@ -74,7 +81,9 @@ final class Surface implements AutoCloseable {
         NONE,
         RETAIN,
         LAG,
-        AGE
+        AGE,
+        /** Its ring gives up what the archive has: consumers that need it read on there. */
+        OVERFLOW
     }
 
     /** The forms of a push. */
@@ -95,6 +104,7 @@ final class Surface implements AutoCloseable {
     enum Shipping {
         WAITS,
         CLOSES_AT_ONCE,
+        OVERFLOWS,
         KILLED_BEFORE_THE_ACK,
         THREADS_ARE_INTERRUPTED
     }
@@ -124,6 +134,8 @@ final class Surface implements AutoCloseable {
     private @Nullable Backup backup;
     /** Whether the archive goes on with the records of a directory that was replaced. */
     private boolean isReplaced;
+    /** The records that the archive has. */
+    private final TreeSet<Integer> inArchive = new TreeSet<>();
     /** Whether a call on a file may fail now. */
     private boolean mayFail;
 
@@ -142,7 +154,7 @@ final class Surface implements AutoCloseable {
         return temp.resolve(temp.getFileName() + "-" + directories++);
     }
 
-    private QueueConfig.Builder config() {
+    private QueueConfig.Builder plain() {
         QueueConfig.Builder config = QueueConfig.builder(directory)
                 .segmentSize(segmentSize)
                 .queueCapacitySegments(capacity)
@@ -150,11 +162,31 @@ final class Surface implements AutoCloseable {
                 .maxEventSize(LARGEST)
                 .flushPeriod(Duration.ofHours(1));
         return switch (limit) {
-            case NONE -> config;
+            case NONE, OVERFLOW -> config;
             case RETAIN -> config.retainBytes(3L * segmentSize);
             case LAG -> config.maxConsumerLag((capacity - 3L) * segmentSize);
             case AGE -> config.maxAge(AGE);
         };
+    }
+
+    private QueueConfig.Builder config() {
+        QueueConfig.Builder config = plain();
+        return limit == Limit.OVERFLOW ? shipping(config).overflow("archive").onDamage("skip") : config;
+    }
+
+    private QueueConfig.Builder shipping(QueueConfig.Builder config) {
+        return config.archiveUri(archive).archiveHost("host");
+    }
+
+    // Whether consumers can read before the ring. A queue that was replaced may hold other records there.
+    private boolean mayReadArchive() {
+        return limit == Limit.OVERFLOW && !isReplaced && Files.exists(directory.resolve(OverflowFile.NAME));
+    }
+
+    /** The first record that can be read, in the ring or in the archive. */
+    private int first() {
+        int ring = (int) queue().firstOffset();
+        return mayReadArchive() && !inArchive.isEmpty() ? Math.min(ring, inArchive.first()) : ring;
     }
 
     // The files are as they are, on a disk that works.
@@ -248,7 +280,10 @@ final class Surface implements AutoCloseable {
         return false;
     }
 
-    /** The step's thread is interrupted before it begins: the interrupt stays pending, or the step has no effect. */
+    /**
+     * The step's thread is interrupted before it begins: the interrupt stays pending, or the step has no effect. A call
+     * that reads in the archive ends with an error, too.
+     */
     void interrupted(Step step) throws IOException {
         Thread.currentThread().interrupt();
         boolean thrown = false;
@@ -256,6 +291,10 @@ final class Surface implements AutoCloseable {
             step.on(this);
         } catch (InterruptedException e) {
             thrown = true;
+        } catch (MmapQueueException e) {
+            assertTrue(
+                    mayReadArchive() && e.getCause() instanceof ClosedByInterruptException,
+                    "an error of its own: " + e);
         }
         assertTrue(Thread.interrupted() != thrown, "an interrupt is pending, or was thrown");
     }
@@ -359,10 +398,19 @@ final class Surface implements AutoCloseable {
 
     // Bytes that a batch certainly needs beyond those that are free; an estimate that is too large by some segments.
     private long needed(List<byte[]> batch) {
-        int low = queue().consumerStats().stream()
-                .mapToInt(each -> (int) each.committedOffset())
-                .min()
-                .orElse((int) queue().firstOffset());
+        int low = (int) queue().firstOffset();
+        int shipped = 0;
+        List<ConsumerStats> all = queue().consumerStats();
+        if (!all.isEmpty()) {
+            low = Integer.MAX_VALUE;
+        }
+        for (ConsumerStats each : all) {
+            low = Math.min(low, (int) each.committedOffset());
+            if (each.name().equals(SHIP) && limit == Limit.OVERFLOW) {
+                shipped = (int) each.committedOffset();
+            }
+        }
+        low = Math.max(low, shipped);
         long bytes = 0;
         for (byte[] each : reference.log.subList(Math.min(low, reference.end()), reference.end())) {
             bytes += each.length + 32;
@@ -433,6 +481,11 @@ final class Surface implements AutoCloseable {
             } catch (DroppedException e) {
                 dropped(reading, e);
                 continue;
+            } catch (ArchiveUnavailableException e) {
+                if (!isPurgedUnshipped()) {
+                    throw e;
+                }
+                return; // until the next shipment has noted the gap
             }
             for (Message message : popped) {
                 assertIs(message);
@@ -500,8 +553,15 @@ final class Surface implements AutoCloseable {
 
     private void dropped(Reference.Reading reading, DroppedException e) {
         assertTrue(
-                limit == Limit.LAG || limit == Limit.AGE && areAged((int) e.first(), (int) e.last() + 1),
-                "dropped without a limit, or a record that is younger than " + AGE + ": " + e.getMessage());
+                switch (limit) {
+                    case NONE, RETAIN -> false;
+                    case LAG -> true;
+                    case AGE -> areAged((int) e.first(), (int) e.last() + 1);
+                    // What was lost or purged before the archive begins.
+                    case OVERFLOW -> inArchive.isEmpty() || e.last() < inArchive.first();
+                },
+                "dropped without a limit, or a record that is younger than " + AGE + ", or that the archive has: "
+                        + e.getMessage());
         reading.dropped((int) e.last());
     }
 
@@ -571,13 +631,13 @@ final class Surface implements AutoCloseable {
     void seek(int choice, StartAt.Kind kind, int which) {
         String name = nameOf(choice);
         Reference.Reading reading = reference.consumers.get(name);
-        int first = (int) queue().firstOffset();
+        int first = first();
         int target = first + which % (reference.end() - first + 1);
         Consumer handle = handle(name);
         Reference.Reading after = reading.copy();
         after.moved(
                 switch (kind) {
-                    case EARLIEST -> first;
+                    case EARLIEST -> (int) queue().firstOffset();
                     case LATEST -> reference.end();
                     default -> target;
                 });
@@ -638,6 +698,14 @@ final class Surface implements AutoCloseable {
     }
 
     void purge() {
+        if (limit == Limit.OVERFLOW) {
+            if (isReplaced) {
+                return; // what is purged counts as shipped, and the archive has other records there
+            }
+            assertThrows(ConfigException.class, queue()::purge);
+            close();
+            queue = disk.open(plain().build());
+        }
         noteMissed(reference.end());
         int end = reference.end();
         Map<String, Reference.Reading> before = Map.copyOf(reference.consumers);
@@ -653,12 +721,22 @@ final class Surface implements AutoCloseable {
             reference.consumers.putAll(before); // of which each may be purged
             throw e;
         }
+        if (limit == Limit.OVERFLOW) {
+            reopen();
+        }
+    }
+
+    private boolean isPurgedUnshipped() {
+        return limit == Limit.OVERFLOW && reference.missed.stream().anyMatch(each -> inArchive.higher(each) == null);
     }
 
     // Records that consumer ship skips are in no archive.
     private void noteMissed(int to) {
         for (int offset = reference.shipped; offset < to; offset++) {
             reference.missed.add(offset);
+            if (limit == Limit.OVERFLOW) {
+                reference.halved.add(offset);
+            }
         }
     }
 
@@ -669,18 +747,25 @@ final class Surface implements AutoCloseable {
     }
 
     void read(int which, int count) {
-        int first = (int) queue().firstOffset();
+        int first = first();
         if (first == reference.end()) {
             return;
         }
         int from = first + which % (reference.end() - first);
-        if (reference.lost.contains(from)) {
+        int ring = (int) queue().firstOffset();
+        if (from < ring && !inArchive.contains(from)) {
+            assertThrows(MmapQueueException.class, () -> queue().getMany(from, count));
+            return;
+        }
+        if (from >= ring && isLost(from)) {
             assertThrows(OutOfRangeException.class, () -> queue().getMany(from, count));
             return;
         }
         List<Message> messages = queue().getMany(from, count);
-        int most = Math.min(count, upTo(from) - from);
-        assertTrue(messages.size() == most || mayFail && messages.size() < most, messages.size() + " of " + most);
+        boolean isOlder = from < ring; // a call ends where a file of the archive does, too
+        int most = Math.min(count, isOlder ? reference.end() - from : upTo(from) - from);
+        boolean mayBeLess = mayFail || isOlder;
+        assertTrue(messages.size() == most || mayBeLess && messages.size() < most, messages.size() + " of " + most);
         messages.forEach(this::assertIs);
         long micros = messages.get(0).timestampMicros();
         long found = queue().find(Micros.instant(micros)).orElse(-1);
@@ -689,10 +774,17 @@ final class Surface implements AutoCloseable {
                 "found " + found + " for the time of " + from);
     }
 
+    // Whether the ring has lost a record.
+    private boolean isLost(int offset) {
+        return reference.lost.contains(offset) || reference.halved.contains(offset);
+    }
+
     // The end of the records from one on, before a lost one.
     private int upTo(int from) {
-        Integer lost = reference.lost.ceiling(from);
-        return lost == null ? reference.end() : lost;
+        return IntStream.range(from, reference.end())
+                .filter(this::isLost)
+                .findFirst()
+                .orElse(reference.end());
     }
 
     void reopen() {
@@ -872,7 +964,7 @@ final class Surface implements AutoCloseable {
         TreeSet<Integer> expected = new TreeSet<>();
         IntStream.of(offsets).forEach(expected::add);
         assertEquals(expected, lost.tailSet(first));
-        lost.forEach(reference::lose);
+        lost.forEach(each -> reference.lose(each, limit == Limit.OVERFLOW && inArchive.contains(each)));
         changedOutside();
     }
 
@@ -929,7 +1021,7 @@ final class Surface implements AutoCloseable {
             return 0;
         }
         int offset = first + which % (reference.end() - first);
-        if (reference.lost.contains(offset) || reference.lost.contains(first - 1)) {
+        if (isLost(offset) || isLost(first - 1)) {
             return 0; // it has no time
         }
         long middle = queue().get(offset).timestampMicros();
@@ -982,7 +1074,7 @@ final class Surface implements AutoCloseable {
     /** Another handle, which may only read, with a consumer of its own. */
     void readOnly(int choice, int count) throws InterruptedException {
         close();
-        queue = MmapQueue.open(config().readOnly(true).build());
+        queue = MmapQueue.open(plain().readOnly(true).build());
         try {
             read(choice, count);
             pop(choice, count, Pop.POLL);
@@ -1005,7 +1097,7 @@ final class Surface implements AutoCloseable {
             backup = new Backup(
                     backup.directory, backup.reference, backup.segmentSize, backup.capacity, backup.aged, true);
         }
-        QueueConfig.Builder shipping = config().archiveUri(archive).archiveHost("host");
+        QueueConfig.Builder shipping = shipping(config());
         if (how == Shipping.KILLED_BEFORE_THE_ACK && !isReplaced) {
             shipping.shipPeriod(Duration.ofHours(1));
         } else {
@@ -1026,6 +1118,11 @@ final class Surface implements AutoCloseable {
                     push(Push.BATCH, lengths);
                     awaitShipped(open);
                 }
+                case OVERFLOWS -> {
+                    push(Push.BATCH, lengths);
+                    awaitShipped(open);
+                    overflow(open);
+                }
                 case KILLED_BEFORE_THE_ACK -> {
                     awaitShipped(open);
                     if (isReplaced) {
@@ -1036,7 +1133,7 @@ final class Surface implements AutoCloseable {
                             () -> open.shipStats().orElseThrow().hasBegun());
                     push(Push.BATCH, lengths);
                     flush();
-                    before = Directories.copyOpen(directory, next(), segmentSize);
+                    before = copyAtRest();
                 }
             }
         } finally {
@@ -1057,6 +1154,32 @@ final class Surface implements AutoCloseable {
         changeDisk();
         open();
         checkArchive();
+    }
+
+    // Pushes until the ring has given up all that it has now.
+    private void overflow(MmapQueue open) throws InterruptedException {
+        if (limit != Limit.OVERFLOW || isReplaced) {
+            return;
+        }
+        int end = reference.end();
+        while (open.firstOffset() < end) {
+            push(Push.BATCH, Collections.nCopies(segmentSize / OVERFLOWING, OVERFLOWING));
+            awaitShipped(open);
+        }
+    }
+
+    // A kill stops all threads of the queue at once.
+    private Path copyAtRest() {
+        Path copy = next();
+        Map<String, String> then;
+        do {
+            if (Files.exists(copy)) {
+                Directories.delete(copy);
+            }
+            then = Directories.fingerprint(directory);
+            Directories.copyOpen(directory, copy, segmentSize);
+        } while (!then.equals(Directories.fingerprint(directory)));
+        return copy;
     }
 
     private void awaitShipped(MmapQueue open) throws InterruptedException {
@@ -1088,7 +1211,8 @@ final class Surface implements AutoCloseable {
             assertEquals(0, reference.shipped, "no archive");
             return;
         }
-        TreeSet<Integer> found = new TreeSet<>();
+        TreeSet<Integer> found = inArchive;
+        found.clear();
         try (Archive opened = Archive.open(Archives.files(archive))) {
             for (PartitionEntry entry : opened.partitions()) {
                 ArchivePartition partition = opened.partition(entry);
@@ -1119,7 +1243,7 @@ final class Surface implements AutoCloseable {
     // A limit drops records of a consumer, which learns of that with its next call.
     private void commits(Reference.Reading reading, int found, boolean mayBeBack) {
         boolean mayDrop = switch (limit) {
-            case NONE, RETAIN -> false;
+            case NONE, RETAIN, OVERFLOW -> false;
             case LAG -> found <= reference.end();
             case AGE -> areAged(reading.committed(), found);
         };
@@ -1155,6 +1279,9 @@ final class Surface implements AutoCloseable {
 
     /** Pops and acks all that is left, and closes. */
     void finish() throws InterruptedException {
+        if (isPurgedUnshipped()) {
+            ship(Shipping.WAITS, List.of(0));
+        }
         for (int choice = 0; choice < reference.consumers.size(); choice++) {
             Reference.Reading reading = reference.consumers.get(nameOf(choice));
             pop(choice, Integer.MAX_VALUE, Pop.BATCH);

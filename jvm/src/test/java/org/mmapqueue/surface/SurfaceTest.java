@@ -60,6 +60,11 @@ class SurfaceTest {
         run(Surface.Limit.AGE, steps, seed);
     }
 
+    @Property(shrinking = ShrinkingMode.BOUNDED)
+    void overflow(@ForAll("steps") List<Named> steps, @ForAll long seed) throws Exception {
+        run(Surface.Limit.OVERFLOW, steps, seed);
+    }
+
     private static void run(Surface.Limit limit, List<Named> steps, long seed)
             throws IOException, InterruptedException {
         Path temp = QuickDirectory.create();

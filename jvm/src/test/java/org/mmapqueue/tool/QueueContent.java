@@ -15,6 +15,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.support.Directories;
 
@@ -42,6 +43,8 @@ public record QueueContent(String id, long end, Map<Long, String> records, Map<S
                 MessageHandler put = (offset, micros, data, start, length, attempts) ->
                         records.put(offset, text(micros, Arrays.copyOfRange(data, start, start + length)));
                 while (reader.read(1000, 1 << 20, put) > 0) {}
+            } catch (ArchiveException e) {
+                records.put(queue.endOffset(), "the archive lacks a record");
             }
             Map<String, List<String>> consumers = new TreeMap<>();
             for (String name : queue.consumers()) {
@@ -64,6 +67,9 @@ public record QueueContent(String id, long end, Map<Long, String> records, Map<S
                 popped.add(message.offset() + " attempt " + message.attempts());
             } catch (DroppedException e) {
                 popped.add(e.getMessage());
+            } catch (ArchiveException e) {
+                popped.add("the archive lacks a record");
+                return popped;
             }
         }
     }

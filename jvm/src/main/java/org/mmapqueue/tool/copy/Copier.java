@@ -109,7 +109,7 @@ public final class Copier {
     }
 
     private static CopyReport write(
-            Storage storage, Path source, Path target, RingSize size, boolean withProducers, Progress progress)
+            Storage storage, Path source, Path target, RingSize size, boolean elsewhere, Progress progress)
             throws IOException {
         if (Verifier.isVersion1(MetaImage.readIfThere(storage, source))) {
             throw new MmapQueueException("the queue in " + source + " is of format version 1, which stores no offsets:"
@@ -127,12 +127,12 @@ public final class Copier {
                         + ". Nothing was changed. Repair it first");
             }
             QueueCopy copy = new QueueCopy(storage, survey, target, size, pass(progress, 1));
-            if (!withProducers) {
+            if (!elsewhere) {
                 for (String name : survey.uselessInFlight) {
                     storage.delete(survey.inventory.inFlight(name)); // the positions in it are of the old ring
                 }
             }
-            report = copy.run(withProducers);
+            report = copy.run(elsewhere);
         } catch (CorruptException e) {
             throw new MmapQueueException("the queue in " + source + " is damaged: " + e.getMessage(), e);
         }

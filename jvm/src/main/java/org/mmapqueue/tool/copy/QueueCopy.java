@@ -13,6 +13,7 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.recovery.RingWriter;
 import org.mmapqueue.segment.SegmentHeader;
@@ -63,10 +64,10 @@ final class QueueCopy {
     /**
      * Writes the copy, and fsyncs it.
      *
-     * @param withProducers whether to copy the pages of idempotent producers, which have no positions
+     * @param elsewhere whether the target is another queue directory, which gets the files without positions, too
      * @throws ConfigException if the records that a consumer needs do not fit; nothing was written
      */
-    CopyReport run(boolean withProducers) throws IOException {
+    CopyReport run(boolean elsewhere) throws IOException {
         long needed = needed();
         long oldest = survey.meta.isRetaining() ? Math.min(walk.firstNumber, needed) : needed;
         long excess = excess(oldest, needed);
@@ -81,8 +82,9 @@ final class QueueCopy {
             }
         }
         writeConsumers();
-        if (withProducers) {
+        if (elsewhere) {
             survey.producers.copyTo(target);
+            OverflowFile.copy(storage, survey.directory, target);
         }
         IncompleteCopy.end(storage, target);
         writeMeta(needed);

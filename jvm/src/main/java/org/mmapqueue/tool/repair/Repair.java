@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -14,6 +15,7 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
@@ -71,6 +73,11 @@ final class Repair {
             files.copy(from, inTarget(from), Files.size(from));
         }
         survey.producers.copyTo(target);
+        try {
+            OverflowFile.copy(storage, survey.directory, target);
+        } catch (CorruptException e) {
+            actions.add("left out where the queue overflows to: " + e.getMessage());
+        }
         actions.add("copied segments " + firstId() + " to " + lastId());
     }
 

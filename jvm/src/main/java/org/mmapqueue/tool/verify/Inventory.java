@@ -20,6 +20,7 @@ import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.segment.Geometry;
@@ -31,7 +32,7 @@ public final class Inventory {
     private static final String LOCK_SUFFIX = ".lock";
     /** The other files of a queue beside its segments. */
     private static final Set<String> OTHERS =
-            Set.of(QueueDirectory.LOCK_FILE, MetaPage.FILE_NAME, ArchiveLink.FILE_NAME);
+            Set.of(QueueDirectory.LOCK_FILE, MetaPage.FILE_NAME, ArchiveLink.FILE_NAME, OverflowFile.NAME);
     /** A segment file. {@code header} is null if it is damaged or missing. */
     record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
