@@ -14,8 +14,11 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchivePartition;
+import org.mmapqueue.archive.ShipSource;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
@@ -224,6 +227,20 @@ class OverflowTest extends OverflowSetup {
             Message next = consumer.pop(LONG);
             assertEquals(dropped.last() + 1, next.offset());
             check(next, next.offset(), 1);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void theArchiveKeepsWhatAConsumerBehindTheRingNeedsWhetherTheRingOverflowsNowOrHasBefore(boolean overflows)
+            throws Exception {
+        fill();
+        QueueConfig.Builder shipping = plain().archiveUri(archive().toUri()).archiveRetain(Duration.ofMillis(1));
+        try (MmapQueue queue = new TestDisk().open((overflows ? shipping.overflow("archive") : shipping).build())) {
+            ShipSource source = queue.core().shipping().source(archive().toUri());
+            assertEquals(0, source.consumedOffset());
+            checkAll(queue.consumer("late", StartAt.COMMITTED), 0, 300);
+            assertEquals(300, source.consumedOffset());
         }
     }
 

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.GapName;
@@ -13,18 +14,20 @@ import org.mmapqueue.archive.run.RunName;
 /**
  * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, and that no consumer
  * of the queue itself needs, if their newest record is old enough. A consumer without an offset for the partition retains
- * everything. From an age on, consumers of the queue itself retain nothing: their next call says what they have lost. The
- * last run stays, because it shows where shipping continues.
+ * everything. From an age on, consumers of the queue itself retain nothing: their next call says what they have lost. A
+ * clock that is set ahead deletes nothing early ({@link AgeCutOff}). The last run stays, because it shows where shipping
+ * continues.
  *
  * <p>Not thread-safe, and for at most one process for each partition: the one that ships it.
  */
 public final class Retention {
     private final Archive archive;
     private final int partition;
-    private final Duration retain;
-    private final Duration abandon;
+    private final AgeCutOff retain;
+    /** Null for none. */
+    private final @Nullable AgeCutOff abandon;
+
     private final LongSupplier consumed;
-    private final InstantSource clock;
     private final RunList runs;
 
     /**
@@ -36,7 +39,7 @@ public final class Retention {
      */
     public Retention(
             Archive archive, PartitionEntry partition, Duration retain, Duration abandon, LongSupplier consumed) {
-        this(archive, partition, retain, abandon, consumed, InstantSource.system());
+        this(archive, partition, retain, abandon, consumed, InstantSource.system(), System::nanoTime);
     }
 
     Retention(
@@ -45,17 +48,17 @@ public final class Retention {
             Duration retain,
             Duration abandon,
             LongSupplier consumed,
-            InstantSource clock) {
+            InstantSource clock,
+            LongSupplier nanos) {
         if (retain.isNegative() || abandon.isNegative()) {
             throw new IllegalArgumentException(
                     "retain = " + retain + ", abandon = " + abandon + "; expected 0 or more");
         }
         this.archive = archive;
         this.partition = partition.id();
-        this.retain = retain;
-        this.abandon = abandon;
+        this.retain = new AgeCutOff(retain, clock, nanos);
+        this.abandon = abandon.isZero() ? null : new AgeCutOff(abandon, clock, nanos);
         this.consumed = consumed;
-        this.clock = clock;
         this.runs = archive.timedRuns(partition.id());
     }
 
@@ -71,8 +74,8 @@ public final class Retention {
         }
         long committed = committed();
         long needed = consumed.getAsLong();
-        long oldest = cutOff(retain);
-        long abandoned = abandon.isZero() ? Long.MIN_VALUE : cutOff(abandon);
+        long oldest = micros(retain);
+        long abandoned = abandon == null ? Long.MIN_VALUE : micros(abandon);
         long deleted = 0;
         for (long bucket : new ArrayList<>(runs.bucketNumbers())) {
             BucketRuns listed = runs.bucket(bucket);
@@ -96,8 +99,8 @@ public final class Retention {
         return deleted;
     }
 
-    private long cutOff(Duration age) {
-        return StartAt.timestamp(clock.instant().minus(age)).value();
+    private static long micros(AgeCutOff age) {
+        return StartAt.timestamp(age.time()).value();
     }
 
     private void deletePassedGaps() throws IOException {

@@ -70,7 +70,7 @@ record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consume
 
     @Override
     public long consumedOffset() {
-        return core.settings().archiving().overflows() ? core.leastPassedOffset(Shipping.CONSUMER) : Long.MAX_VALUE;
+        return core.records().overflows() ? core.leastPassedOffset(Shipping.CONSUMER) : Long.MAX_VALUE;
     }
 
     @Override

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.GapName;
@@ -31,6 +32,9 @@ class RetentionTest {
     private final MemoryFiles files = new MemoryFiles();
     private final StoredLog log = new StoredLog(4096, RunName.BUCKET - 50);
     private Instant now = Instant.EPOCH;
+    /** A monotonic clock. */
+    private long nanos;
+
     private Archive archive;
     /** What a consumer of the queue itself has passed. */
     private long consumed = Long.MAX_VALUE;
@@ -52,7 +56,7 @@ class RetentionTest {
     }
 
     private Retention retention(Archive of, Duration retain) throws IOException {
-        return new Retention(of, of.partitions().get(0), retain, abandon, () -> consumed, () -> now);
+        return new Retention(of, of.partitions().get(0), retain, abandon, () -> consumed, () -> now, () -> nanos);
     }
 
     private long firstOffset() throws IOException {
@@ -113,6 +117,55 @@ class RetentionTest {
         now = now.plusSeconds(3600);
         assertEquals(0, retention(archive, Duration.ofDays(1)).step());
         assertEquals(2 * PER_RUN, retention(archive, Duration.ZERO).step(), "a consumer of the archive keeps the rest");
+    }
+
+    // Time passes by both clocks.
+    private void pass(Duration time) {
+        now = now.plus(time);
+        nanos += time.toNanos();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClockThatIsSetAheadDeletesNothingEarly(boolean isAbandoned) throws IOException {
+        Duration age = Duration.ofHours(1);
+        abandon = isAbandoned ? age : Duration.ZERO;
+        consumed = isAbandoned ? log.first() : Long.MAX_VALUE;
+        Retention retention = retention(archive, isAbandoned ? Duration.ZERO : age);
+        now = now.plus(Duration.ofDays(1));
+        assertEquals(0, retention.step());
+        pass(Duration.ofMinutes(59));
+        assertEquals(0, retention.step());
+        pass(Duration.ofMinutes(1));
+        assertEquals((RUNS - 1) * PER_RUN, retention.step());
+    }
+
+    @Test
+    void aClockThatIsSetAheadForAWhileCountsWithItsTimestampsAfterwards() throws IOException {
+        Duration age = Duration.ofHours(1);
+        AgeCutOff cutOff = new AgeCutOff(age, () -> now, () -> nanos);
+        Instant begin = now;
+        now = now.plus(Duration.ofDays(1));
+        assertEquals(begin.minus(age), cutOff.time());
+        pass(Duration.ofMinutes(30));
+        now = now.plus(Duration.ofDays(1)); // once more: the hour begins anew
+        assertEquals(begin.minus(age).plus(Duration.ofMinutes(30)), cutOff.time());
+        pass(Duration.ofMinutes(59));
+        assertEquals(begin.plus(Duration.ofMinutes(29)), cutOff.time());
+        pass(Duration.ofMinutes(1));
+        assertEquals(now.minus(age), cutOff.time());
+        pass(Duration.ofMinutes(1));
+        assertEquals(now.minus(age), cutOff.time());
+    }
+
+    @Test
+    void aClockThatIsSetBackDeletesLater() throws IOException {
+        Retention retention = retention(archive, Duration.ofHours(1));
+        now = now.minus(Duration.ofDays(1));
+        pass(Duration.ofHours(24));
+        assertEquals(0, retention.step());
+        pass(Duration.ofHours(2));
+        assertEquals((RUNS - 1) * PER_RUN, retention.step());
     }
 
     @Test

@@ -1,0 +1,86 @@
+"""Senders of a pipe that were away while its queue overflowed into an archive."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mmapqueue
+from mmapqueue.pipeline import EventType, encode
+from mmapqueue.pipeline.config import Pipe, Pipeline, QueueSettings
+from mmapqueue.pipeline.process.filters import Where
+from mmapqueue.pipeline.process.senders.http import HttpSender
+from pipeline.processing import FAST, QUICK, process
+from pipeline.receiving import HttpReceiver, http_receiver
+
+#: More than two rings of records of 1 KB.
+MANY = 3000
+
+
+def text(number: int) -> str:
+    return f"{number} " + "." * 1000
+
+
+def record(number: int) -> bytes:
+    return encode(type=EventType.LOGGING, data=text(number).encode(), content_type="text/plain", time_ms=1)
+
+
+def pipe(directory: Path, *urls: str) -> Pipeline:
+    queue = {
+        "dir": directory / "queue",
+        "capacity": "1m",
+        "segment_size": "64k",
+        "max_event_size": "64k",
+        "archive_uri": str(directory / "archive"),
+        "ship_period": "10ms",
+        "flush_period": "5ms",
+    }
+    senders = [
+        {
+            "name": f"backend{number}",
+            "url": url,
+            "body": "ndjson",
+            "request": {"max_records": 50},
+            "retry": QUICK,
+            "batch": FAST,
+        }
+        for number, url in enumerate(urls)
+    ]
+    return Pipeline(
+        name="test",
+        pipes=(
+            Pipe(
+                name="p",
+                queue=QueueSettings.model_validate(queue),
+                on_full="overflow",
+                on_undecodable="drop",
+                filters=(Where(condition="offset % 3 != 1"),),
+                senders=tuple(map(HttpSender.model_validate, senders)),
+            ),
+        ),
+    )
+
+
+def sent(receiver: HttpReceiver) -> list[tuple[int, str]]:
+    rows = [json.loads(each) for request in receiver.requests for each in request.body.splitlines()]
+    return [(row["offset"], row["data"]) for row in rows]
+
+
+def test_senders_that_were_away_get_each_event_once_in_order(spark: Any, tmp_path: Path) -> None:
+    with http_receiver() as one, http_receiver() as two:
+        configured = pipe(tmp_path, one.url, two.url)
+        with mmapqueue.Queue(tmp_path / "queue", **configured.pipes[0].queue_keys()) as queue:
+            queue.push_many(map(record, range(10)))
+            process(spark, configured)
+            for begin in range(10, MANY, 10):
+                queue.push_many(map(record, range(begin, begin + 10)))
+            senders = {name: each.archived_records for name, each in queue.consumer_stats().items() if name != "ship"}
+            process(spark, configured)
+            queue.push_many(map(record, range(MANY, MANY + 10)))
+            process(spark, configured)
+            lags = [queue.consumer_stats()[name].lag_records for name in senders]
+        assert len(senders) == 2
+        assert min(senders.values()) > MANY / 2
+        assert lags == [0, 0]
+        expected = [(number, text(number)) for number in range(MANY + 10) if number % 3 != 1]
+        assert sent(one) == expected
+        assert sent(two) == expected
