@@ -88,7 +88,7 @@ SLOW = {
     "queues": "interrupts model producer_kills producer_processes worker_interrupts",
     "spark": "archive_batch archive_refusals archive_same_rows archive_same_streams archive_stream damage "
     "default_consumer metadata order pipeline_telemetry procedures push_down real_time_operators "
-    "real_time_sink real_time_state session_catalog "
+    "real_time_faults real_time_sink real_time_state session_catalog "
     "sink_stream stream_consumers stream_real_time stream_temporary testing truncate",
     "typing": "typing",
 }
