@@ -293,6 +293,10 @@ pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 time
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
 
+slow-clients: $(PACKAGE_READY) $(JAR) ## Measure the memory of gather under N=10000 clients that send slowly
+	cd tests && ../$(PY) -m pipeline.slow_clients --clients $(N)
+slow-clients: N ?= 10000
+
 pipeline-changes: $(PACKAGE_READY) $(JAR) ## Reload and stop gather N=100 times under load; no request may break
 	RELOADS=$(N) STOPS=$(N) $(PY) -m pytest tests/pipeline/test_reload.py tests/pipeline/test_drain.py -k under_load
 pipeline-changes: N ?= 100

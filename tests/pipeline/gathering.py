@@ -25,11 +25,11 @@ _CONFIG = """\
 name: shop
 telemetry: {{listen: "127.0.0.1:0"}}
 servers:
-  - {{name: grpc, type: grpc, listen: "127.0.0.1:0", max_message_size: 64k}}
-  - {{name: http, type: http, listen: "127.0.0.1:0", max_message_size: 64k}}
+  - {{name: grpc, type: grpc, listen: "127.0.0.1:0", max_message_size: {max_message_size}}}
+  - {{name: http, type: http, listen: "127.0.0.1:0", max_message_size: {max_message_size}}}
 pipes:
   - name: logs
-    queue: {{dir: queue, capacity: {capacity}, segment_size: 64k, max_event_size: 128k{keys}}}
+    queue: {{dir: queue, capacity: {capacity}, segment_size: 64k, max_event_size: {max_event_size}{keys}}}
     receivers: [{{type: otlp, server: grpc}}, {{type: otlp, server: http}}]
 """
 
@@ -97,16 +97,20 @@ class Gather:
 
 
 @contextlib.contextmanager
-def gathering(directory: Path, capacity: str = "32m", keys: str = "") -> Iterator[Gather]:
+def gathering(
+    directory: Path, capacity: str = "32m", keys: str = "", max_message_size: str = "64k"
+) -> Iterator[Gather]:
     """Starts gather and kills it in the end, its JVM included.
 
     Args:
         directory: Where the queue is.
         capacity: Of the queue.
         keys: Further keys of the queue.
+        max_message_size: Of both servers.
     """
     file = directory / "shop.yaml"
-    file.write_text(_CONFIG.format(capacity=capacity, keys=f", {keys}" if keys else ""))
+    sizes = {"max_message_size": max_message_size, "max_event_size": "128k" if max_message_size == "64k" else "8m"}
+    file.write_text(_CONFIG.format(capacity=capacity, keys=f", {keys}" if keys else "", **sizes))
     process = subprocess.Popen(
         [sys.executable, "-m", "mmapqueue", "gather", str(file)],
         stdout=subprocess.PIPE,

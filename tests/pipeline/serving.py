@@ -110,16 +110,25 @@ class Serving:
         shared: bool = False,
     ) -> None:
         self.inbox = inbox or FakeInbox()
+        #: What the servers have refused, by reason.
+        self.refusals: Counter[str] = Counter()
         self.receivers = receivers
         self.grpc = GrpcServer(
-            Server(name="grpc", type="grpc", **{"listen": "127.0.0.1:0"} | (grpc or {})), shared=shared
+            Server(name="grpc", type="grpc", **{"listen": "127.0.0.1:0"} | (grpc or {})),
+            shared=shared,
+            refused=self._refused,
         )
         self.http = HttpServer(
-            Server(name="http", type="http", **{"listen": "127.0.0.1:0"} | (http or {})), shared=shared
+            Server(name="http", type="http", **{"listen": "127.0.0.1:0"} | (http or {})),
+            shared=shared,
+            refused=self._refused,
         )
         self.host = FakeHost("pipe", self.inbox, {"grpc": self.grpc, "http": self.http})
         self.host.shared = shared
         self._stopped = False
+
+    def _refused(self, reason: str) -> None:
+        self.refusals[reason] += 1
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)

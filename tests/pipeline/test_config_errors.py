@@ -159,9 +159,9 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ),
         ["1: servers[1].listen: :80 is invalid; allowed: an address other than :80 of the server grpc"],
     ),
-    "a timeout that gRPC does not have": (
-        pipeline(servers="{name: grpc, type: grpc, listen: ':0', request_timeout: 1s}"),
-        ["1: servers[0].request_timeout: request_timeout has no effect with type: grpc"],
+    "origins that gRPC does not have": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', cors: {origins: ['*']}}"),
+        ["1: servers[0].cors: cors has no effect with type: grpc"],
     ),
     "server without receiver": (
         pipeline(servers=f"{SERVER}, {HTTP}"),

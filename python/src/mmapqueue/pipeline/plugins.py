@@ -215,19 +215,20 @@ Stream: TypeAlias = "Callable[[AsyncIterator[bytes], GrpcCall], Awaitable[bytes]
 class GrpcMethods(Protocol):
     """The methods of a gRPC server, which receivers share."""
 
-    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
+    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver", pipe: str = "") -> None:
         """Registers a method with one request message.
 
         Args:
             path: The method, as `/package.Service/Method`.
             handler: Called for each request. Its client is answered when it returns.
             owner: The pipe and the receiver, for errors.
+            pipe: The pipe: pipes that share a server have equal parts of its limits.
 
         Raises:
             ValueError: The method is registered already.
         """
 
-    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
+    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver", pipe: str = "") -> None:
         """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
 
     def answer(self, path: str, *, reply: bytes = b"") -> None:

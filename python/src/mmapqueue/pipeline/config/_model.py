@@ -117,7 +117,9 @@ class Server(Options):
         listen: Address.
         max_connections: The maximum number of connections at a time; further ones are closed.
         max_message_size: Bytes of a request, decompressed.
-        request_timeout: Of http: the time in which a request must arrive.
+        max_requests: The maximum number of requests in progress; further ones are refused, and may be sent again.
+        max_held_bytes: The maximum number of bytes of these requests, those that still arrive included.
+        request_timeout: The time in which a request must arrive.
         tls: Certificates; without them the server speaks plain text.
         bearer_token: Clients must send `Authorization: Bearer <token>`.
         cors: Of http: web pages whose scripts may send requests; None for none.
@@ -128,6 +130,8 @@ class Server(Options):
     listen: Address
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 4000
     max_message_size: Annotated[Size, Field(le=128 << 20)] = 4 << 20
+    max_requests: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    max_held_bytes: Size = 256 << 20
     request_timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=1)
     tls: Tls | None = None
     bearer_token: Annotated[str, Field(min_length=1)] | None = Field(default=None, repr=False)
@@ -135,9 +139,8 @@ class Server(Options):
 
     @model_validator(mode="after")
     def _check(self) -> Server:
-        for key in ("request_timeout", "cors"):
-            if self.type == "grpc" and key in self.model_fields_set:
-                raise Refused(f"{key} has no effect with type: grpc", key)
+        if self.type == "grpc" and "cors" in self.model_fields_set:
+            raise Refused("cors has no effect with type: grpc", "cors")
         return self
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import zlib
+from collections.abc import Callable
 
 from aiohttp import StreamReader
 
@@ -20,13 +21,16 @@ class Damaged(ValueError):
     """A body is not in its encoding, or is cut off. The message has the reason."""
 
 
-async def read(content: StreamReader, encoding: str, limit: int) -> bytes:
+async def read(
+    content: StreamReader, encoding: str, limit: int, grown: Callable[[int], None] = lambda _: None
+) -> bytes:
     """Reads a body to its end.
 
     Args:
         content: The body.
         encoding: Its content encoding, one of ENCODINGS; empty for none.
         limit: The maximum number of bytes, before and after decompression.
+        grown: Called with the number of bytes so far; may raise an exception.
 
     Raises:
         TooLong: It has more bytes.
@@ -38,6 +42,7 @@ async def read(content: StreamReader, encoding: str, limit: int) -> bytes:
             body += chunk
             if len(body) > limit:
                 raise TooLong
+            grown(len(body))
         return await _unzstd(body, limit) if encoding else bytes(body)
     bits = _WINDOW_BITS[encoding]
     inflate, read = zlib.decompressobj(bits), 0
@@ -50,6 +55,7 @@ async def read(content: StreamReader, encoding: str, limit: int) -> bytes:
                 body += inflate.decompress(chunk, limit + 1 - len(body))
                 if len(body) > limit or read > limit:
                     raise TooLong
+                grown(len(body))
                 chunk = inflate.unconsumed_tail
                 if inflate.eof:
                     # A gzip file may have several members.

@@ -14,7 +14,9 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 import mmapqueue
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server, Tls
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import (
     bind_address,
@@ -76,27 +78,28 @@ class GrpcTable:
 
     def __init__(self, server: str) -> None:
         self._server = server
-        self._methods: dict[str, tuple[Unary | Stream, bool, str]] = {}
+        #: Handler, whether it takes a stream, owner and pipe, by path.
+        self._methods: dict[str, tuple[Unary | Stream, bool, str, str]] = {}
         self._answers: dict[str, bytes] = {}
 
-    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
+    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver", pipe: str = "") -> None:
         """As `GrpcMethods.unary`."""
-        self._add(path, handler, owner, streams=False)
+        self._add(path, handler, owner, pipe, streams=False)
 
-    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
+    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver", pipe: str = "") -> None:
         """As `GrpcMethods.stream`."""
-        self._add(path, handler, owner, streams=True)
+        self._add(path, handler, owner, pipe, streams=True)
 
     def answer(self, path: str, *, reply: bytes = b"") -> None:
         """As `GrpcMethods.answer`."""
         self._answers[path] = reply
 
-    def _add(self, path: str, handler: Any, owner: str, *, streams: bool) -> None:
+    def _add(self, path: str, handler: Any, owner: str, pipe: str, *, streams: bool) -> None:
         if path in self._methods:
             raise ValueError(
                 f"server {self._server}: {self._methods[path][2]} already receives {path}; {owner} needs another server"
             )
-        self._methods[path] = handler, streams, owner
+        self._methods[path] = handler, streams, owner, pipe
 
     def add(self, other: "GrpcTable") -> None:
         """Adds all methods of another table.
@@ -104,15 +107,20 @@ class GrpcTable:
         Raises:
             ValueError: A method is in both.
         """
-        for path, (handler, streams, owner) in other._methods.items():
-            self._add(path, handler, owner, streams=streams)
+        for path, (handler, streams, owner, pipe) in other._methods.items():
+            self._add(path, handler, owner, pipe, streams=streams)
         self._answers.update(other._answers)
 
-    def find(self, path: str) -> tuple[Any, bool] | None:
-        """The handler of a method, and whether it takes a stream; None for none."""
+    @property
+    def pipes(self) -> int:
+        """The number of pipes that have methods."""
+        return len({pipe for _, _, _, pipe in self._methods.values()})
+
+    def find(self, path: str) -> tuple[Any, bool, str] | None:
+        """The handler of a method, whether it takes a stream, and its pipe; None for none."""
         found = self._methods.get(path)
         if found is not None:
-            return found[:2]
+            return found[0], found[1], found[3]
         reply = self._answers.get(path)
         if reply is None:
             return None
@@ -122,7 +130,7 @@ class GrpcTable:
                 pass
             return reply
 
-        return discard, True
+        return discard, True, ""
 
 
 class GrpcServer:
@@ -163,6 +171,7 @@ class GrpcServer:
         self._port: int | None = None
         #: Inodes of the sockets that listen. Another server of this process may listen on the same port.
         self._listening: set[str] = set()
+        self._holding = Holding(settings.max_requests, settings.max_held_bytes)
         self._server: Any = None
         self._came = 0
         self._answering = asyncio.Event()
@@ -191,21 +200,43 @@ class GrpcServer:
         found = self.table.find(path)
         if found is None:
             return None
-        handler, streams = found
+        handler, streams, pipe = found
 
-        async def take(request: Any, context: Any) -> Any:
+        async def take(messages: AsyncIterator[bytes], context: Any) -> Any:
             failure: Exception | None = None
             try:
-                reply = await handler(request, Call(path, context))
+                with self._holding.request(pipe, self.table.pipes) as hold:
+                    request = _measured(messages, hold) if streams else await self._message(path, context, hold)
+                    reply = await handler(request, Call(path, context))
             except Exception as error:
                 failure = error
             if not self._answering.is_set():
                 await self._answering.wait()
+            if isinstance(failure, Overloaded):
+                peer = Call(path, context).peer
+                self._refusals.note("overloaded", f"{failure}; a request of {peer} to {path} is refused")
             if failure is not None:
                 await _abort(context, path, failure)
             return reply
 
-        return grpc.stream_unary_rpc_method_handler(take) if streams else grpc.unary_unary_rpc_method_handler(take)
+        # A method of one message, too: its handler begins with the headers, so that its message has a time limit.
+        return grpc.stream_unary_rpc_method_handler(take)
+
+    async def _message(self, path: str, context: Any, hold: Hold) -> bytes:
+        """Reads the one message of a request."""
+        seconds = self._settings.request_timeout.total_seconds()
+        try:
+            async with timeout(seconds):
+                message = await context.read()
+        except (TimeoutError, asyncio.TimeoutError):
+            words = f"the message did not arrive within request_timeout = {seconds:g} s"
+            self._refusals.note("timeout", f"request of {Call(path, context).peer} to {path}: {words}")
+            raise _Late(words) from None
+        if message is grpc.aio.EOF:
+            raise Malformed("the request has no message")
+        hold.resize(len(message))
+        found: bytes = message
+        return found
 
     def _unauthenticated(self, method: str) -> Any:
         async def refuse(_: Any, context: Any) -> None:
@@ -323,6 +354,17 @@ class GrpcServer:
         return 0 if self._port is None else established(self._port, own=self._shared)
 
 
+class _Late(Exception):
+    """A message has not arrived in time."""
+
+
+async def _measured(messages: AsyncIterator[bytes], hold: Hold) -> AsyncIterator[bytes]:
+    """The messages of a stream. The last one counts as held: how many more are, only their receiver knows."""
+    async for message in messages:
+        hold.resize(len(message))
+        yield message
+
+
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Finds the handler of a request."""
 
@@ -348,6 +390,11 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
     if isinstance(error, mmapqueue.Full):
         code, message = grpc.StatusCode.RESOURCE_EXHAUSTED, f"the queue is full: {error}"
         await context.abort(code, message, _retry_after(message, getattr(error, "retry_after", 1.0)))
+    if isinstance(error, Overloaded):
+        code = grpc.StatusCode.RESOURCE_EXHAUSTED
+        await context.abort(code, str(error), _retry_after(str(error), error.retry_after))
+    if isinstance(error, _Late):
+        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, str(error))
     if isinstance(error, mmapqueue.TooLarge | Malformed):
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     if isinstance(error, mmapqueue.MmapQueueError):

@@ -1,5 +1,7 @@
 """Reads request bodies: decompressed, and never more than the limit."""
 
+from collections.abc import Callable
+
 from aiohttp import web
 
 from mmapqueue.pipeline.gather.bodies import Damaged, TooLong, read
@@ -12,10 +14,10 @@ def encoding_of(request: web.Request) -> str:
     return "" if encoding == "identity" else encoding
 
 
-async def read_body(request: web.Request, limit: int) -> bytes:
-    """Reads a body of at most `limit` bytes, before and after decompression."""
+async def read_body(request: web.Request, limit: int, grown: Callable[[int], None]) -> bytes:
+    """Reads a body of at most `limit` bytes, before and after decompression. As `bodies.read`."""
     try:
-        return await read(request.content, encoding_of(request), limit)
+        return await read(request.content, encoding_of(request), limit, grown)
     except TooLong:
         raise too_large(limit) from None
     except Damaged as error:

@@ -21,6 +21,7 @@ from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.bodies import ENCODINGS
 from mmapqueue.pipeline.gather.cors import allow_origin, preflight
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
 from mmapqueue.pipeline.gather.http_body import encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import (
@@ -167,6 +168,7 @@ class HttpServer:
         self.replaced = False
         #: Requests in progress, by pipe.
         self._progress: Counter[str] = Counter()
+        self._holding = Holding(settings.max_requests, settings.max_held_bytes)
         #: Timers of connections that have not sent a request yet.
         self._unheard: dict[Any, asyncio.TimerHandle] = {}
         self._app = web.Application(middlewares=[self._hear])
@@ -201,6 +203,8 @@ class HttpServer:
                 raise HttpError(405, message, headers={"Allow": "POST"})
             return _response(await self._take(request, route))
         except Exception as error:
+            if isinstance(error, Overloaded):
+                self._refusals.note("overloaded", f"{error}; a request of {_peer(request)} is refused")
             return _response(_failure(request, error, route.error_reply))
 
     async def _expect(self, request: web.Request) -> None:
@@ -237,7 +241,12 @@ class HttpServer:
                     "unauthenticated", f"request of {_peer(request)} to {request.path} without the token"
                 )
             raise error
-        body = await self._body(request)
+        with self._holding.request(route.pipe, self.table.pipes) as hold:
+            body = await self._body(request, hold)
+            hold.resize(len(body))
+            return await self._handle(request, route, body)
+
+    async def _handle(self, request: web.Request, route: _Route, body: bytes) -> HttpReply:
         pipe, share = route.pipe, max(1, self._settings.max_connections // self.table.pipes)
         if self._progress[pipe] >= share:
             words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
@@ -249,11 +258,11 @@ class HttpServer:
         finally:
             self._progress[pipe] -= 1
 
-    async def _body(self, request: web.Request) -> bytes:
+    async def _body(self, request: web.Request, hold: Hold) -> bytes:
         seconds = self._settings.request_timeout.total_seconds()
         try:
             async with timeout(seconds):
-                return await read_body(request, self._settings.max_message_size)
+                return await read_body(request, self._settings.max_message_size, hold.resize)
         except (TimeoutError, asyncio.TimeoutError):
             words = f"the body did not arrive within request_timeout = {seconds:g} s"
             self._refusals.note("timeout", f"request of {_peer(request)} to {request.path}: {words}")
@@ -476,6 +485,10 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
         status, message = 429, f"the queue is full: {error}"
         # Whole seconds, at least one.
         headers = {"Retry-After": str(max(1, math.ceil(getattr(error, "retry_after", 1.0))))}
+    elif isinstance(error, Overloaded):
+        # The rest of the body is not read.
+        status, message = 503, str(error)
+        headers = {"Retry-After": str(math.ceil(error.retry_after)), "Connection": "close"}
     elif isinstance(error, mmapqueue.TooLarge):
         status, message = 413, str(error)
     elif isinstance(error, Malformed):

@@ -30,4 +30,4 @@ class EventsReceiver(Receiver):
             await host.inbox.put(*repeated(request, _EVENTS), key=key)
             return b""  # An empty Pushed.
 
-        host.grpc(self.server).unary(PUSH, push, owner=f"pipe {host.pipe}: receiver mmapqueue")
+        host.grpc(self.server).unary(PUSH, push, owner=f"pipe {host.pipe}: receiver mmapqueue", pipe=host.pipe)

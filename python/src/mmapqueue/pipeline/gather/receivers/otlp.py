@@ -113,7 +113,7 @@ class OtlpReceiver(Receiver):
             signal = _SIGNALS[name]
             requests = _Requests(host, name, signal, self)
             if host.protocol(self.server) == "grpc":
-                host.grpc(self.server).unary(signal.method, requests.export, owner=owner)
+                host.grpc(self.server).unary(signal.method, requests.export, owner=owner, pipe=host.pipe)
             else:
                 host.http(self.server).post(
                     signal.path, requests.post, owner=owner, pipe=host.pipe, error_reply=_error_reply

@@ -176,9 +176,9 @@ class SkyWalkingReceiver(Receiver):
             if method.signal in self.signals:
                 for prefix in ("/skywalking.v3.", "/") if method.compatible else ("/skywalking.v3.",):
                     if method.stream:
-                        server.stream(prefix + method.path, _stream(host, method), owner=owner)
+                        server.stream(prefix + method.path, _stream(host, method), owner=owner, pipe=host.pipe)
                     else:
-                        server.unary(prefix + method.path, _unary(host, method), owner=owner)
+                        server.unary(prefix + method.path, _unary(host, method), owner=owner, pipe=host.pipe)
         for path in _ANSWERED:
             server.answer(path)
 
