@@ -1,17 +1,20 @@
 """Reloads of process: queries of equal senders go on, others end after their micro-batch and start again."""
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mmapqueue.pipeline.process import runner
 from mmapqueue.pipeline.process.runner import StartError
+from mmapqueue.pipeline.process.senders.http import HttpSender
 from mmapqueue.pipeline.process.senders.spark import SparkSender
 from mmapqueue.pipeline.telemetry import ProcessTelemetry
 
 from .processing import FAST, line, lines, parquet, pipeline, processing, push
-from .receiving import until
+from .receiving import HttpReceiver, http_receiver, until
 
 RECORDS = 200
 
@@ -71,3 +74,30 @@ def test_a_change_touches_only_what_is_different(spark: Any, tmp_path: Path) -> 
     assert parquet(spark, tmp_path / "other") == sorted(line(i) for i in range(RECORDS))
     with pytest.raises(StartError, match="process is stopping"):
         processor.change(before)
+
+
+def test_a_sender_whose_receiver_is_away_is_changed_at_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_FINISH_WITHIN", 3600.0)
+    push(tmp_path / "queue", lines(RECORDS))
+    retry = {"backoff": {"first": "1h", "most": "1h"}}
+
+    def sent(receiver: HttpReceiver) -> list[int]:
+        return sorted(json.loads(each)["offset"] for request in receiver.taken for each in request.body.splitlines())
+
+    def backend(url: str) -> HttpSender:
+        return HttpSender.model_validate({"name": "backend", "url": url, "body": "ndjson", "retry": retry})
+
+    with http_receiver(503) as away, http_receiver() as back:
+        before, after = (pipeline(tmp_path, backend(each.url)) for each in (away, back))
+        with processing(spark, before) as processor:
+            waiting = threading.Thread(target=processor.wait)
+            waiting.start()
+            try:
+                until(lambda: len(away.requests) > 0, "no request")
+                processor.change(after)
+                until(lambda: sent(back) == list(range(RECORDS)), "sent")
+            finally:
+                processor.request_stop()
+                waiting.join()

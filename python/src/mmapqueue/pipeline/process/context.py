@@ -31,7 +31,7 @@ class Context:
         queue: Directory of the pipe's queue.
         trigger: Arguments of `DataStreamWriter.trigger`.
         letters: The pipe's dead-letter queue.
-        stopping: Set when the queries must stop.
+        stopping: Set when the query must end.
         counted: The function that counts rows.
         waits: The function that gets to know of outages.
     """

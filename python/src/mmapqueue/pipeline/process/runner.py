@@ -151,7 +151,7 @@ class Processor:
         """Processes another configuration. For another thread than that of `wait`, which does it.
 
         Queries whose sender, filters and queue are equal go on untouched. Others end after their micro-batch, for up to
-        30 s, and start again from their checkpoints.
+        30 s, or at once while their receiver is away, and start again from their checkpoints.
 
         Raises:
             StartError: A sender cannot work as configured, or a queue does not exist. Nothing has changed.
@@ -271,27 +271,28 @@ class Processor:
     def _checked(self, pipe: Pipe) -> Iterator[SupervisedQuery]:
         dead = DeadLetters(pipe) if pipe.dead_letters is not None else None
         for sender in pipe.senders:
-            context = self._context(pipe, sender, dead)
+            stopping = threading.Event()
+            context = self._context(pipe, sender, dead, stopping)
             start = functools.partial(self._start, pipe, sender, context, dead)
             try:
                 sender.check(self._rows(pipe, sender, dead), context)
             except Exception as error:
                 raise StartError(f"pipe {pipe.name}, sender {sender.name}: {_first_line(error)}") from error
-            yield self._supervised(context.query, start)
+            yield self._supervised(context.query, start, stopping)
         if dead is not None and pipe.on_undecodable == "dead_letter":
-            yield self._supervised(
-                f"{pipe.name}.{DEAD_LETTER}", functools.partial(self._start_dead_letters, pipe, dead)
-            )
+            stopping = threading.Event()
+            start = functools.partial(self._start_dead_letters, pipe, dead, stopping)
+            yield self._supervised(f"{pipe.name}.{DEAD_LETTER}", start, stopping)
 
-    def _supervised(self, name: str, start: Callable[[], StreamingQuery]) -> SupervisedQuery:
+    def _supervised(self, name: str, start: Callable[[], StreamingQuery], stopping: threading.Event) -> SupervisedQuery:
         def start_in_pool() -> StreamingQuery:
             # The query's thread inherits the pool: with FAIR scheduling each query gets its share of the cores.
             with _local_property(self._spark, _POOL, name):
                 return start()
 
-        return SupervisedQuery(name, start_in_pool, restarts=not self._once)
+        return SupervisedQuery(name, start_in_pool, stopping, restarts=not self._once)
 
-    def _context(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Context:
+    def _context(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None, stopping: threading.Event) -> Context:
         return Context(
             spark=self._spark,
             pipe=pipe.name,
@@ -300,7 +301,7 @@ class Processor:
             checkpoint=pipe.checkpoint(sender.name),
             trigger=self._trigger(sender.batch.interval.total_seconds()),
             letters=dead,
-            stopping=self._stopping,
+            stopping=stopping,
             counted=self._telemetry.sender_output if self._telemetry is not None else _ignore,
             waits=self._telemetry.sender_waiting if self._telemetry is not None else _ignore,
         )
@@ -313,9 +314,9 @@ class Processor:
     def _start(self, pipe: Pipe, sender: Sender, context: Context, dead: DeadLetters | None) -> StreamingQuery:
         return sender.start(self._rows(pipe, sender, dead, sender.most_bytes(context)), context)
 
-    def _start_dead_letters(self, pipe: Pipe, dead: DeadLetters) -> StreamingQuery:
+    def _start_dead_letters(self, pipe: Pipe, dead: DeadLetters, stopping: threading.Event) -> StreamingQuery:
         refused = {
-            sender.name: functools.partial(_refused, sender, self._context(pipe, sender, dead))
+            sender.name: functools.partial(_refused, sender, self._context(pipe, sender, dead, stopping))
             for sender in pipe.senders
             if sender.writes_queue
         }

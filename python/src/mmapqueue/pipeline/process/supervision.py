@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ class SupervisedQuery:
     Args:
         name: Name of the query.
         start: Starts the query from its checkpoint.
+        stopping: What the query's pauses between attempts wait for; set when the query must end.
         restarts: Whether the query is restarted after a failure.
 
     Attributes:
@@ -33,11 +35,14 @@ class SupervisedQuery:
         failure: The error that ended it; None after a success.
     """
 
-    def __init__(self, name: str, start: Callable[[], StreamingQuery], *, restarts: bool) -> None:
+    def __init__(
+        self, name: str, start: Callable[[], StreamingQuery], stopping: threading.Event, *, restarts: bool
+    ) -> None:
         self.name = name
         self.ended = False
         self.failure: str | None = None
         self._start = start
+        self._stopping = stopping
         self._restarts = restarts
         self._query: StreamingQuery | None = None
         self._started: StreamingQuery | None = None
@@ -82,7 +87,8 @@ class SupervisedQuery:
         return [json.loads(each.json) if hasattr(each, "json") else each for each in recent]
 
     def finish_batch(self) -> Callable[[], bool]:
-        """Returns a function that returns whether the present micro-batch has ended."""
+        """Returns a function that returns whether the present micro-batch has ended, which is also when it cannot."""
+        self._stopping.set()
         query = self._query
         if query is None:
             return lambda: True
