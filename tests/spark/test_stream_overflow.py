@@ -58,6 +58,18 @@ def test_a_query_reads_on_in_the_archive(
     assert queue.consumer_stats()[name].archived_records == 0
 
 
+def test_a_micro_batch_without_limits_is_not_bound_by_the_ring(
+    queue: "mmapqueue.Queue[bytes]", spark: SparkSession, queue_dir: Path, tmp_path: Path
+) -> None:
+    streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
+    queue.push_many(map(record, range(10)))
+    streams.run()
+    for begin in range(10, MANY, 10):
+        queue.push_many(map(record, range(begin, begin + 10)))
+    streams.run()
+    assert streams.batches.sizes() == [10, MANY - 10]
+
+
 def test_a_batch_of_the_archive_that_was_not_committed_is_the_same_again(
     queue: "mmapqueue.Queue[bytes]", spark: SparkSession, queue_dir: Path, tmp_path: Path
 ) -> None:

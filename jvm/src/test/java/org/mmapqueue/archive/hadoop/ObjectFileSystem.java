@@ -20,7 +20,7 @@ import org.apache.hadoop.util.Progressable;
  * A file system that stores a file as a whole when its stream is closed, on condition if that is asked for: as an object
  * store does.
  */
-public final class ObjectFileSystem extends RawLocalFileSystem {
+public class ObjectFileSystem extends RawLocalFileSystem {
     @Override
     public boolean hasPathCapability(Path path, String capability) throws IOException {
         return capability.equals(HadoopFiles.CONDITIONAL) || super.hasPathCapability(path, capability);

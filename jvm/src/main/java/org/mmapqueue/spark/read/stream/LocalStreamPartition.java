@@ -151,11 +151,12 @@ final class LocalStreamPartition implements StreamPartition {
 
     /**
      * The upper limit of a batch. A batch is retained until the next one is logged, or the query is idle for a second. So
-     * the batch must leave room for new records in the ring, its partly filled first and last segment included.
+     * the batch must leave room for new records in the ring, its partly filled first and last segment included. A ring
+     * that overflows retains nothing for it.
      */
     @Override
     public long mostHeld() {
-        return mostHeld;
+        return queue.overflows() ? Long.MAX_VALUE : mostHeld;
     }
 
     @Override
