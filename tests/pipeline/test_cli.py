@@ -19,6 +19,7 @@ from mmapqueue._cli.main import main
 from mmapqueue.pipeline import Event
 from mmapqueue.pipeline._signals import children_ignore_hangups
 from mmapqueue.pipeline.process.runner import _reloaded_by
+from pipeline.configuring import SPARK, pipeline
 
 _EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _SECONDS = 120.0
@@ -383,3 +384,18 @@ def test_modules_of_the_extra_are_known() -> None:
     names.remove("mmapqueue[cli]")
     for name in names:
         assert modules.get(name, name).removesuffix("_proto") in EXTRA
+
+
+@pytest.mark.parametrize(("pipe", "words"), [("", "clients are refused"), ("on_full: drop", "events are dropped")])
+def test_check_warns_of_a_queue_that_only_fills(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pipe: str, words: str
+) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(pipeline(pipe=pipe))
+    assert main(["check", str(file)]) == 0
+    warning = capsys.readouterr().err
+    assert warning.startswith(f"warning: {file}: pipe logs has no senders: ")
+    assert words in warning
+    file.write_text(pipeline(pipe=f"senders: [{SPARK}]"))
+    assert main(["check", str(file)]) == 0
+    assert capsys.readouterr().err == ""

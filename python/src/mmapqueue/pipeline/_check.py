@@ -1,4 +1,4 @@
-"""Describes what a pipeline would run, as text."""
+"""Describes what a pipeline would run, and what would hurt, as text."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ _ON_FULL = {
 def described(pipeline: Pipeline) -> str:
     """Describes what would run: servers, pipes, queues, senders, and the guarantees for clients. Without secrets."""
     return "\n".join(_lines(pipeline))
+
+
+def risks(pipeline: Pipeline) -> Iterator[str]:
+    """What is valid, and will hurt: queues that only fill."""
+    full = {"reject": "clients are refused", "block": "clients wait", "drop": "events are dropped"}
+    for pipe in pipeline.pipes:
+        if (pipe.receivers or pipe.fetchers) and not pipe.senders and pipe.on_full in full:
+            yield (
+                f"pipe {pipe.name} has no senders: unless another program reads and acks its queue, it fills up; then "
+                f"{full[pipe.on_full]} (on_full: {pipe.on_full})"
+            )
 
 
 def _lines(pipeline: Pipeline) -> Iterator[str]:

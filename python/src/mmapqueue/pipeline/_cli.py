@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue.pipeline import _control
-from mmapqueue.pipeline._check import described
+from mmapqueue.pipeline._check import described, risks
 from mmapqueue.pipeline.config import ConfigFileError, load_all
 from mmapqueue.pipeline.gather import main, supervisor
 from mmapqueue.pipeline.gather.rehearsal import rehearse
@@ -174,7 +174,7 @@ def check(file: str) -> int:
     loaded = _checked(file)
     if isinstance(loaded, int):
         return loaded
-    for line in loaded.warnings:
+    for line in (*loaded.warnings, *(f"{file}: {each}" for each in risks(loaded.pipeline))):
         print(f"warning: {line}", file=sys.stderr)
     print(described(loaded.pipeline))
     return OK
