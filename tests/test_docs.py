@@ -176,7 +176,7 @@ def test_the_java_program_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", TEXTS, ids=name)
 def test_commands_exist(page: Path) -> None:
     text = "\n".join(re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
-    used = set(re.findall(r"^(?:\$ |ExecStart\w*=\S*/)?mmapqueue (\w+)", text, re.MULTILINE))
+    used = set(re.findall(r"^(?:\$ |ExecStart\w*=\S*/)?mmapqueue ([\w-]+)", text, re.MULTILINE))
     assert used <= set(names())
     makefile = "".join((ROOT / file).read_text() for file in ("Makefile", "lint/lint.mk"))
     for target in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE):
