@@ -54,7 +54,7 @@ _LOGS = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValu
 
 
 class Billing(http.server.BaseHTTPRequestHandler):
-    """Refuses each 40th order."""
+    """Refuses orders whose number has a 37."""
 
     protocol_version = "HTTP/1.1"
 

@@ -17,6 +17,7 @@ from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
 from mmapqueue.pipeline.gather.request_keys import PRODUCER, RequestKeys
 
 from .test_inbox import records
+from .test_inbox import run as run_inbox
 
 
 class Killed(BaseException):
@@ -301,19 +302,7 @@ def test_random_requests_kills_and_turns_store_each_request_once(tmp_path: Path,
 
 def run(directory: Path, queue: mmapqueue.Queue, use: Callable[[QueueInbox], Any], **options: Any) -> Counter[str]:
     """Runs an inbox with a memory of keys. Returns what it counted."""
-    counted: Counter[str] = Counter()
-
-    async def whole() -> None:
-        keys = RequestKeys(directory, queue)
-        inbox = QueueInbox(queue, keys=keys, count=lambda status, number: counted.update({status: number}), **options)
-        try:
-            await inbox.ready()
-            await use(inbox)
-        finally:
-            await inbox.close()
-
-    asyncio.run(whole())
-    return counted
+    return run_inbox(queue, use, keys=RequestKeys(directory, queue), **options)
 
 
 @pytest.mark.parametrize("synced", [False, True])

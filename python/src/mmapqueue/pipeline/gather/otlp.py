@@ -89,7 +89,7 @@ def check_protobuf(signal: str, request: bytes) -> Checked:
         message = _class(signal).FromString(request)
     except DecodeError as error:
         raise Malformed(f"the request is not OTLP {signal}: {error}") from None
-    records = _leads(message, _fields(signal))
+    records = any(len(each) > 0 for each in _lists(message, _fields(signal)))
     checked = request
     if records and len(request) > _WHOLLY_CHECKED_BYTES:
         _keep_first(message, _fields(signal))
@@ -224,20 +224,6 @@ def _fields(signal: str) -> list[list[str]]:
 
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
-
-
-def _leads(message: Any, path: Sequence[Sequence[str]]) -> bool:
-    """Whether the fields lead to a record."""
-    names, rest = path[0], path[1:]
-    for name in names:
-        if len(names) > 1 and not message.HasField(name):
-            continue
-        value = getattr(message, name)
-        if not rest:
-            return len(value) > 0
-        if any(_leads(each, rest) for each in ((value,) if len(names) > 1 else value)):
-            return True
-    return False
 
 
 def _lists(message: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:

@@ -138,7 +138,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     encoding = "" if encoding == "identity" else encoding
     if encoding and encoding not in bodies.ENCODINGS:
-        raise ScrapeFailed(f"content encoding {encoding!r} is not one of identity, gzip, deflate")
+        raise ScrapeFailed(f"content encoding {encoding!r} is not one of identity, gzip, deflate, zstd")
     try:
         return await bodies.read(response.content, encoding, limit)
     except bodies.TooLong:
