@@ -6,6 +6,7 @@ import java.time.Duration;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.config.HostName;
 
 /** A shipper without a thread: a test calls its steps, so the same seed gives the same run. */
 public final class SteppedShipper implements Closeable {
@@ -15,10 +16,10 @@ public final class SteppedShipper implements Closeable {
         this.shipment = shipment;
     }
 
-    /** Claims the partition, and continues at the archive's end. */
+    /** Claims the partition as this machine, as the shipper of a queue does, and continues at the archive's end. */
     public static SteppedShipper resume(ShipSource source, ArchiveFiles files, int runBytes) throws IOException {
-        ShipOptions options =
-                new ShipOptions("here", Duration.ofMillis(10), runBytes, ArchiveCodec.NONE, Duration.ZERO);
+        ShipOptions options = new ShipOptions(
+                HostName.own().orElseThrow(), Duration.ofMillis(10), runBytes, ArchiveCodec.NONE, Duration.ZERO);
         return new SteppedShipper(Shipment.resume(source, files, options));
     }
 
