@@ -48,7 +48,7 @@ def test_the_help_is_in_groups(command_line: CommandLine) -> None:
     titles = re.findall(r"^╭─ (.+?) ─+╮$", boxes, re.MULTILINE)
     assert titles == ["Options", *overview.GROUPS]
     # Each command on one line.
-    rows = re.findall(r"^│ ([a-z]+) +([A-Z].*?) *│$", boxes, re.MULTILINE)
+    rows = re.findall(r"^│ ([a-z-]+) +([A-Z].*?) *│$", boxes, re.MULTILINE)
     assert dict(rows) == overview.SUMMARIES
 
 
