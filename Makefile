@@ -297,6 +297,14 @@ slow-clients: $(PACKAGE_READY) $(JAR) ## Measure the memory of gather under N=10
 	cd tests && ../$(PY) -m pipeline.slow_clients --clients $(N)
 slow-clients: N ?= 10000
 
+client-kill: $(PACKAGE_READY) $(JAR) ## Kill the collector N=50 times under clients with keys (PROCESSES=…; SEED=…)
+	$(PY) tests/pipeline/keyed_kill_loop.py $(N) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(SEED),--seed $(SEED))
+client-kill: N ?= 50
+
+backlog-kill: $(PACKAGE_READY) $(JAR) ## Kill a sender of a backlog of N=1000000 records, count repetitions
+	$(PY) tests/pipeline/backlog_kills.py $(N)
+backlog-kill: N ?= 1000000
+
 pipeline-changes: $(PACKAGE_READY) $(JAR) ## Reload and stop gather N=100 times under load; no request may break
 	RELOADS=$(N) STOPS=$(N) $(PY) -m pytest tests/pipeline/test_reload.py tests/pipeline/test_drain.py -k under_load
 pipeline-changes: N ?= 100

@@ -48,6 +48,12 @@ class Service:
         return self._logs / f"{self.name}-{self.runs}.log"
 
     @property
+    def pid(self) -> int:
+        """Its process, which must run."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it was started and has not ended."""
         return self._process is not None and self._process.poll() is None

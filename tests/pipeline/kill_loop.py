@@ -161,6 +161,13 @@ class Pipeline:
         return found
 
 
+#: Properties of Spark. Each driver lives for some seconds, so that compiling with C1 alone is quicker.
+SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 OTEL_LOAD = ("--log-rate", "300", "--span-rate", "30", "--batch", "100")
 
 
@@ -196,17 +203,10 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
             },
         ],
     }
-    # Each driver lives for some seconds, so that compiling with C1 alone is quicker.
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
     return {
         "name": "kills",
         "servers": [{"name": "grpc", "type": "grpc", "listen": f"127.0.0.1:{port}"}],
-        "spark": {"master": "local[2]", "conf": conf},
+        "spark": {"master": "local[2]", "conf": SPARK},
         "pipes": [pipe],
     }
 

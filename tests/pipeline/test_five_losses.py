@@ -137,7 +137,7 @@ def test_5_an_error_of_the_log_stream_is_no_success(then: str, status: str) -> N
         while not reports or waiting:
             # A task that takes long leaves further attempts to the next one.
             attempts = {each.partition: each.number for each in waiting}
-            reports = list(Task(sender, {0: "q"}, {}, attempts).run([Row()]))  # type: ignore[list-item]
+            reports = list(Task(sender, {0: "q"}, {}, attempts, Path("/nowhere"), 0).run([Row()]))  # type: ignore[list-item]
             waiting = [each for each in reports if each.kind == "waiting"]
     # The stream was read to its end before it failed, so that every write to it had succeeded.
     assert [call.messages for call in receiver.calls] == [[b"one", b"two"]] * 3

@@ -1,6 +1,7 @@
 """A task of a network sender: finished requests, and where a later run continues."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,9 +48,16 @@ class SparkRow:
         return self.values
 
 
-def run(done: dict[int, int], attempts_: dict[int, int], rows: list[Row], **options: Any) -> list[Report]:
+def run(
+    done: dict[int, int],
+    attempts_: dict[int, int],
+    rows: list[Row],
+    notes: Path = Path("/nowhere"),
+    batch: int = 0,
+    **options: Any,
+) -> list[Report]:
     sender = Recorded.model_validate({"name": "s", "url": "http://h/", **options})
-    task = Task(sender, {0: "q0", 1: "q1"}, done, attempts_)
+    task = Task(sender, {0: "q0", 1: "q1"}, done, attempts_, notes, batch)
     return list(task.run(SparkRow(each) for each in rows))  # type: ignore[misc]
 
 
@@ -122,3 +130,68 @@ def test_halves_that_wait_are_sent_again_with_their_request() -> None:
     reports = run({}, {0: 1}, [row(0, json="{}"), row(1, json="{}")], **options)
     assert [(each.kind, each.number) for each in reports] == [("count", 2), ("done", 1)]
     assert _FAILING.keys == ["q0/0/0-2", "q0/0/0-1", "q0/0/1-2"] * 2
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_repeated_batch_skips_what_it_had_finished(tmp_path: Path, parallel: int) -> None:
+    rows = [row(i) for i in range(5)] + [{**row(i), "partition": 1} for i in range(3)]
+    _FAILING.keys.clear()
+    # A dead letter is stored after the task only.
+    _FAILING.fail = lambda key: Undelivered("400", retryable=False) if key == "q0/0/1-2" else None
+    run({}, {}, rows, tmp_path, 7, parallel=parallel)
+    _FAILING.keys.clear()
+    reports = run({}, {}, rows, tmp_path, 7, parallel=parallel)
+    assert _FAILING.keys == ["q0/0/1-2"]
+    assert [(each.kind, each.status, each.partition, each.number) for each in reports] == [
+        ("refused", "400", 0, 0),
+        ("count", "success", -1, 7),
+        ("count", "dead_letter", -1, 1),
+        ("done", "", 0, 5),
+        ("done", "", 1, 3),
+    ]
+
+
+def test_what_was_finished_is_known_at_every_moment(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    def fail(_key: str) -> Undelivered | None:
+        # What was answered before, and was not the last one, is in the file.
+        written = (tmp_path / "0").read_text().splitlines()[1:] if (tmp_path / "0").exists() else []
+        noted.append([each.split()[0] for each in written])
+        if len(_FAILING.keys) == 4:
+            raise Killed
+        return None
+
+    noted: list[list[str]] = []
+    _FAILING.keys.clear()
+    _FAILING.fail = fail
+    with pytest.raises(Killed):
+        run({}, {}, [row(i) for i in range(6)], tmp_path)
+    assert noted == [_FAILING.keys[:sent] for sent in range(4)]
+    _FAILING.fail = lambda _key: None
+    run({}, {}, [row(i) for i in range(6)], tmp_path)
+    assert _FAILING.keys == [f"q0/0/{i}-{i + 1}" for i in (0, 1, 2, 3, 3, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "rows", "torn"),
+    [
+        pytest.param(8, [row(0), row(1)], 0, id="another batch"),
+        pytest.param(7, [row(0), {**row(1), "data": b"longer than it was"}], 0, id="another content"),
+        pytest.param(7, [row(0), row(1)], 1, id="a torn line"),
+    ],
+)
+def test_what_was_not_finished_is_sent(tmp_path: Path, batch: int, rows: list[Row], torn: int) -> None:
+    _FAILING.fail = lambda _key: None
+    run({}, {}, [row(0), row(1)], tmp_path, 7)
+    text = (tmp_path / "0").read_text()
+    (tmp_path / "0").write_text(text[: len(text) - torn])
+    _FAILING.keys.clear()
+    run({}, {}, rows, tmp_path, batch)
+    assert _FAILING.keys[-1] == "q0/0/1-2"
+    assert len(_FAILING.keys) == (2 if batch == 8 else 1)
+    # A torn line does not spoil the one that comes after it.
+    _FAILING.keys.clear()
+    run({}, {}, rows, tmp_path, batch)
+    assert _FAILING.keys == []

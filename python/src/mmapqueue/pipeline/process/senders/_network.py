@@ -29,6 +29,8 @@ _POSITION = ("partition", "offset")
 _INDEX = "index"
 #: Columns that are computed for a sender: the row as JSON text, and as a serialized Event.
 _JSON, _RECORD = "json", "record"
+#: Directory in the checkpoint, which Spark does not look at.
+_NOTES = "finished"
 #: Column with the event's time in milliseconds since 1970: workers get no timestamps.
 _TIME = "time_ms"
 
@@ -122,8 +124,8 @@ class NetworkSender(Sender):
         """As `Sender.start`."""
         self.check(events, context)
 
-        def send(batch: DataFrame, _batch_id: int) -> None:
-            self._send(batch, context)
+        def send(batch: DataFrame, batch_id: int) -> None:
+            self._send(batch, batch_id, context)
 
         return context.writer(events).foreachBatch(send).start()
 
@@ -155,7 +157,7 @@ class NetworkSender(Sender):
         kept = (name for name in rows.columns if name not in (*TYPES, _TIME))
         return events.select(*kept, serialized_row.alias(_RECORD))
 
-    def _send(self, batch: DataFrame, context: SenderContext) -> None:
+    def _send(self, batch: DataFrame, batch_id: int, context: SenderContext) -> None:
         """Sends the rows of a micro-batch; returns when each request is finished.
 
         Long pauses between attempts are waited for here, so that a receiver that is down occupies no core.
@@ -169,10 +171,12 @@ class NetworkSender(Sender):
         rows = self._with_columns(batch)
         rows = self._with_record(rows, queues) if _RECORD in self.columns() else rows
         rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
+        notes = context.checkpoint / _NOTES
+        notes.mkdir(parents=True, exist_ok=True)
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:
-            found = rows.rdd.mapPartitions(Task(self, queues, done, attempts).run).collect()
+            found = rows.rdd.mapPartitions(Task(self, queues, done, attempts, notes, batch_id).run).collect()
             refused = [
                 (row.partition, offset, row.status) for row in found if row.kind == "refused" for offset in row.offsets
             ]

@@ -10,10 +10,12 @@ import threading
 from collections import Counter, deque
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from mmapqueue.pipeline.process.senders._client import Client, RequestSender
-from mmapqueue.pipeline.process.senders._delivery import GivenUp, Outcome, Waiting, deliver
+from mmapqueue.pipeline.process.senders._delivery import Delivered, GivenUp, Outcome, Waiting, deliver
+from mmapqueue.pipeline.process.senders._finished import FinishedRequests
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
 if TYPE_CHECKING:
@@ -54,12 +56,16 @@ class Task(NamedTuple):
         queues: Identity of each partition of the queue.
         done: Requests of each partition that earlier runs have finished, counted in the order of `requests`.
         attempts: Attempts that earlier runs made for the first request that is not finished, by partition.
+        notes: Directory with the finished requests of the micro-batch.
+        batch: Number of the micro-batch.
     """
 
     sender: RequestSender
     queues: Mapping[int, str]
     done: Mapping[int, int]
     attempts: Mapping[int, int]
+    notes: Path
+    batch: int
 
     def run(self, batch: Iterable[SparkRow]) -> Iterator[Report]:
         """Sends rows that are sorted by partition and offset, at most `sender.parallel` requests at a time.
@@ -72,13 +78,18 @@ class Task(NamedTuple):
         counts: Counter[str] = Counter()
         finished: Counter[int] = Counter()
         pending: deque[tuple[Request, Future[list[Part]]]] = deque()
+        notes: dict[int, FinishedRequests] = {}
         unfinished = self._unfinished(row.asDict() for row in batch)
         waiting: tuple[Request, Waiting] | None = None
         try:
             while waiting is None:
                 started = next(unfinished, None)
                 if started is not None:
-                    pending.append((started[0], _submit(_send(self.sender, *started))))
+                    request = started[0]
+                    noted = notes.get(request.partition) or self._notes(request.partition)
+                    notes[request.partition] = noted
+                    sent = _delivered(request) if request in noted else _submit(_send(self.sender, *started))
+                    pending.append((request, sent))
                 if not pending:
                     break
                 if started is not None and len(pending) < self.sender.parallel:
@@ -91,11 +102,16 @@ class Task(NamedTuple):
                     deque(batch, maxlen=0)  # Reads the rest: Spark reuses only a worker that has read all of its input.
                     break
                 finished[request.partition] += 1
-                for part, outcome in parts:
-                    yield from self._finish(part, outcome, counts)
+                refused = [each for part, outcome in parts for each in self._finish(part, outcome, counts)]
+                if not refused:
+                    # Otherwise rows become dead letters, but not before the task has ended.
+                    notes[request.partition].add(request)
+                yield from refused
         finally:
             for _, future in pending:
                 future.cancel()
+            for noted in notes.values():
+                noted.close()
         for status, records in counts.items():
             yield Report("count", status, number=records)
         for partition, number in finished.items():
@@ -104,6 +120,9 @@ class Task(NamedTuple):
             request, outcome = waiting
             reason = f"request {request.key}: {outcome.error}"
             yield Report("waiting", reason, request.partition, outcome.attempts, outcome.pause)
+
+    def _notes(self, partition: int) -> FinishedRequests:
+        return FinishedRequests(self.notes, partition, self.batch)
 
     def _unfinished(self, rows: Iterator[Row]) -> Iterator[tuple[Request, int]]:
         """The requests that earlier runs have not finished, with the number of attempts that these made."""
@@ -129,6 +148,13 @@ class Task(NamedTuple):
             yield Report("refused", error.reason, request.partition, offsets=request.offsets)
             return
         counts["rejected" if error.partial else "dropped"] += records
+
+
+def _delivered(request: Request) -> Future[list[Part]]:
+    """The outcome of a request that was delivered when the micro-batch ran before."""
+    future: Future[list[Part]] = Future()
+    future.set_result([(request, Delivered())])
+    return future
 
 
 async def _send(sender: RequestSender, request: Request, earlier: int) -> list[Part]:
