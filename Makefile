@@ -285,8 +285,8 @@ process-kill: $(PACKAGE_READY) $(JAR) ## Kill a query of process_stream N=30 tim
 	$(PY) tests/spark/process_kills.py $(N) $(if $(SEED),--seed $(SEED))
 process-kill: N ?= 30
 
-real-time-kill: $(SPARK_READY) $(JAR) ## Kill queries in real-time mode N=30 times, compare (SPARK=…; SEED=…)
-	PYTHONPATH=tests $(SPARK_VENV)/bin/python -m spark.real_time_kills $(N) $(if $(SEED),--seed $(SEED))
+real-time-kill: $(SPARK_READY) $(JAR) ## Kill queries in real-time mode N=30 times, compare (MASTER, SEED=…)
+	PYTHONPATH=tests $(SPARK_VENV)/bin/python -m spark.real_time_kills $(N) $(if $(MASTER),--master "$(MASTER)") $(if $(SEED),--seed $(SEED))
 real-time-kill: N ?= 30
 
 pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load, compare (SEED=…)

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import http.client
+import inspect
 import json
 import logging
 import random
@@ -90,6 +91,8 @@ def emit(exporter: Any, bodies: list[str]) -> None:
     provider = LoggerProvider()
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     logger = provider.get_logger("test")
+    if "body" not in inspect.signature(logger.emit).parameters:
+        pytest.skip("this SDK of OpenTelemetry takes whole records")
     for body in bodies:
         logger.emit(body=body, severity_number=SeverityNumber.INFO)
     provider.shutdown()

@@ -288,7 +288,11 @@ def run_on(kills: int, directory: Path, master: str, workers: list[int], seed: i
 
 
 def command(
-    doc: str | None, name: str, run: Callable[[int, Path, str, int], dict[str, int]], master: str = "of Spark"
+    doc: str | None,
+    name: str,
+    run: Callable[[int, Path, str, int], dict[str, int]],
+    master: str = "of Spark",
+    default: str = "local[2,4]",
 ) -> None:
     """Runs a loop with the arguments of the command line, and prints its counts.
 
@@ -297,10 +301,11 @@ def command(
         name: Of a new directory.
         run: The loop: number of kills, directory, master and seed.
         master: What a master may be, for the help.
+        default: The master if none is given.
     """
     parser = argparse.ArgumentParser(description=(doc or "").split("\n")[0])
     parser.add_argument("kills", type=int)
-    parser.add_argument("--master", default="local[2,4]", help=master)
+    parser.add_argument("--master", default=default, help=master)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--directory", type=Path, help="where the queues lie; a new one in the temporary directory")
     arguments = parser.parse_args()

@@ -1,26 +1,23 @@
 """Kills queries in real-time mode at random moments, again and again, and compares what they have written in the end.
 
-    PYTHONPATH=tests python -m spark.real_time_kills <kills> [--seed N] [--directory DIR]
+    PYTHONPATH=tests python -m spark.real_time_kills <kills> [--master MASTER] [--seed N] [--directory DIR]
 
 The queries (real_time_pipeline.py) read a queue of two partitions, into which this program pushes at the same time: a
 filter with posexplode and, where Spark has state in real-time mode, counts of the first partition. The process group of
-the driver is killed with SIGKILL. In the end each row must be in its queue exactly once, and the rows of a partition in
-their order.
+the driver is killed with SIGKILL. With the master local-cluster[1,4,1024] the executor may be killed before, and
+that ends the queries. In the end each row must be in its queue once, and the rows of a partition in their order.
 """
 
-import argparse
-import json
+import os
 import random
-import tempfile
+import signal
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pyspark
-
 import mmapqueue
 
-from .kill_loop import Pipeline, opened_patiently
+from .kill_loop import Pipeline, command, opened_patiently
 from .real_time_pipeline import MASTER, PARTITIONS, STATE
 
 PIPELINE = Path(__file__).with_name("real_time_pipeline.py")
@@ -84,10 +81,10 @@ def batches(directory: Path) -> int:
     return sum(1 for _ in directory.glob("*-checkpoint/commits/[0-9]*"))
 
 
-def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dict[str, int]:
+def run(kills: int, directory: Path, master: str = MASTER, seed: int = 0, longest: float = 7.0) -> dict[str, int]:
     """Runs the loop; raises AssertionError if a row is missing, duplicate or out of order."""
     chance = random.Random(seed)
-    end = repeated = 0
+    end = repeated = executors_killed = 0
     with ExitStack() as stack:
         paths = [directory / "source" / f"p={partition}" for partition in range(PARTITIONS)]
         source = [stack.enter_context(mmapqueue.Queue(path, capacity="256m")) for path in paths]
@@ -98,6 +95,12 @@ def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dic
                 queue.push_many([record(partition, offset) for offset in range(end, end + ROUND)])
             end += ROUND
 
+        def load(seconds: float) -> None:
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline:
+                push()
+                time.sleep(PAUSE)
+
         def arrived() -> bool:
             expected = sum(len(expected_words(partition, end)) for partition in range(PARTITIONS))
             return count(directory / "words") >= expected and (
@@ -106,7 +109,7 @@ def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dic
 
         for number in range(kills + 1):
             push()
-            pipeline = Pipeline(directory, MASTER, once=False, workers=[], program=PIPELINE)
+            pipeline = Pipeline(directory, master, once=False, workers=[], program=PIPELINE)
             try:
                 pipeline.wait_for_start()
                 before, first = batches(directory), count(directory / "words")
@@ -114,10 +117,13 @@ def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dic
                 while count(directory / "words") == first and time.monotonic() < deadline:
                     pipeline.check()  # most kills come while rows are written, not while Spark starts
                     time.sleep(PAUSE)
-                deadline = time.monotonic() + chance.uniform(0, longest)
-                while time.monotonic() < deadline:
-                    push()
-                    time.sleep(PAUSE)
+                load(chance.uniform(0, longest))
+                executors = pipeline.executors()
+                if number < kills and executors and chance.random() < 0.7:
+                    os.kill(chance.choice(executors), signal.SIGKILL)
+                    executors_killed += 1
+                    load(chance.uniform(0, longest))
+                    continue
                 if number == kills:  # this one shall end
                     deadline = time.monotonic() + SECONDS
                     while not arrived() or batches(directory) < before + 2:
@@ -132,6 +138,7 @@ def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dic
     assert not found, "\n".join([f"kills={kills} seed={seed}: {len(found)} faults", *found])
     return {
         "kills": kills,
+        "executors killed alone": executors_killed,
         "kills before a batch had ended": repeated,
         "batches": batches(directory),
         "records in": PARTITIONS * end,
@@ -140,17 +147,5 @@ def run(kills: int, directory: Path, seed: int = 0, longest: float = 7.0) -> dic
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("kills", type=int)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--directory", type=Path, help="where the queues lie; a new one in the temporary directory")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="real-time-kill-") as temporary:
-        directory = arguments.directory or Path(temporary)
-        print(f"{arguments.kills} kills, seed {arguments.seed}, Spark {pyspark.__version__}, {directory}", flush=True)
-        print(json.dumps(run(arguments.kills, directory, arguments.seed)))
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, "real-time-kill", run, "of Spark, with at most one executor", MASTER)

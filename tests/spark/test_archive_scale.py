@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import archive_names
 
+from .test_stream_read import end_offset
+
 _RECORDS = archive_names.BUCKET // 5
 _BUCKETS = 20
 
@@ -53,7 +55,7 @@ def test_a_backlog_is_not_listed(spark: SparkSession, tmp_path: Path, limit: dic
     for bucket in range(4, _BUCKETS - 1):
         _overlap(archive, bucket)
     sources = _planned(spark, archive, tmp_path / str(uuid.uuid4()), 3, startingOffsets="earliest", **limit)
-    ends = [json.loads(each["endOffset"])["0"] for each in sources]
+    ends = [end_offset(each)["0"] for each in sources]
     assert ends == [3 * _RECORDS, 6 * _RECORDS, 9 * _RECORDS]
     left = [_BUCKETS * 5 - 2 - end // _RECORDS for end in ends]
     assert [int(each["metrics"]["lag_bytes"]) for each in sources] == [runs * archive_names.RUN_BYTES for runs in left]
@@ -66,7 +68,7 @@ def test_a_stream_from_an_offset_lists_its_buckets(spark: SparkSession, tmp_path
         _overlap(archive, bucket)
     start = (_BUCKETS - 2) * archive_names.BUCKET
     (first, *_) = _planned(spark, archive, tmp_path / "checkpoint", 1, startingOffsets=json.dumps({"0": start}))
-    assert json.loads(first["endOffset"])["0"] == (_BUCKETS * 5 - 2) * _RECORDS
+    assert end_offset(first)["0"] == (_BUCKETS * 5 - 2) * _RECORDS
 
 
 def test_the_progress_of_a_thousand_partitions_stays_short(spark: SparkSession, tmp_path: Path) -> None:
