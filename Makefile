@@ -468,10 +468,10 @@ keep-format: $(TEST_CP) ## Keep directories of this version for the tests of lat
 setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements
 
 # Made with the oldest protobuf that the package supports: newer ones read it, too.
-proto: ## Generate the Python code of event.proto
+proto: ## Generate the Python code of the .proto files
 	$(PYTHON) -m venv build/proto && build/proto/bin/python -m pip install --quiet grpcio-tools==1.74.0
 	cd python/src && ../../build/proto/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. \
-	    mmapqueue/pipeline/event.proto
+	    mmapqueue/pipeline/event.proto mmapqueue/pipeline/gather/receivers/remote_write.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries

@@ -20,9 +20,9 @@ import mmapqueue
 from conftest import Script
 from mmapqueue.pipeline import EventType
 from mmapqueue.pipeline.config import Tls
-from mmapqueue.pipeline.gather import syslog_sockets
+from mmapqueue.pipeline.gather.receivers import _line_sockets
+from mmapqueue.pipeline.gather.receivers._frames import SyslogFrames
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
-from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
 from .serving import FakeInbox, Serving, certificates, wait_for
 
@@ -42,7 +42,7 @@ def all_are_read(serving: Serving) -> bool:
     """Whether no TCP connection is paused."""
     receiver = serving.receivers[0]
     assert isinstance(receiver, SyslogReceiver)
-    assert isinstance(receiver._listener, syslog_sockets.TcpListener)
+    assert isinstance(receiver._listener, _line_sockets.TcpListener)
     return all(each._transport.is_reading() for each in list(receiver._listener.connections))
 
 
@@ -180,7 +180,7 @@ def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
 def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client_resets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(syslog_sockets, "_STOP_WITHIN", 60.0)
+    monkeypatch.setattr(_line_sockets, "_STOP_WITHIN", 60.0)
     with Serving(SyslogReceiver(listen=TCP)) as serving:
         serving.run(serving.inbox.hold())
         connection = connect(serving)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXTRA = frozenset(
     (
         *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),
-        *("watchfiles", "pyspark", "pyarrow", "opentelemetry", "async_timeout"),
+        *("watchfiles", "pyspark", "pyarrow", "opentelemetry", "async_timeout", "msgpack"),
     )
 )
 

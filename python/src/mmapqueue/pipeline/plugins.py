@@ -268,7 +268,7 @@ class HttpRoutes(Protocol):
             handler: Called for each POST request. Its client is answered when it returns.
             owner: The pipe and the receiver, for errors.
             pipe: The pipe, whose requests share a part of the connections.
-            error_reply: Makes the bodies of errors.
+            error_reply: Makes the answers to errors, and may choose another status.
 
         Raises:
             ValueError: The path is already registered, or not a path.

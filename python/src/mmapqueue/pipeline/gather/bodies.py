@@ -2,15 +2,17 @@
 
 import asyncio
 import importlib
+import sys
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 from aiohttp import StreamReader
 
 #: The argument of zlib for each content encoding of its formats.
 _WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 #: The content encodings that `read` decompresses.
-ENCODINGS = frozenset({*_WINDOW_BITS, "zstd"})
+ENCODINGS = frozenset({*_WINDOW_BITS, "zstd", "snappy"})
 
 
 class TooLong(ValueError):
@@ -37,13 +39,13 @@ async def read(
         Damaged: It cannot be decompressed to its end.
     """
     body = bytearray()
-    if not encoding or encoding == "zstd":
+    if encoding not in _WINDOW_BITS:
         async for chunk in content.iter_any():
             body += chunk
             if len(body) > limit:
                 raise TooLong
             grown(len(body))
-        return await _unzstd(body, limit) if encoding else bytes(body)
+        return await _UNPACKERS[encoding](body, limit) if encoding else bytes(body)
     bits = _WINDOW_BITS[encoding]
     inflate, read = zlib.decompressobj(bits), 0
     try:
@@ -71,8 +73,7 @@ async def read(
 
 async def _unzstd(packed: bytearray, limit: int) -> bytes:
     """Decompresses frames of zstd: no more than one byte beyond the limit."""
-    # Imported when a client needs it, beside the event loop: it takes 40 MB and some tenths of a second.
-    arrow = await asyncio.to_thread(importlib.import_module, "pyarrow")
+    arrow = await _arrow()
     try:
         body: bytes = arrow.CompressedInputStream(arrow.py_buffer(packed), "zstd").read(limit + 1)
     except OSError as error:
@@ -84,3 +85,40 @@ async def _unzstd(packed: bytearray, limit: int) -> bytes:
     if len(body) > limit:
         raise TooLong
     return body
+
+
+async def unsnappy(packed: bytes | bytearray, limit: int) -> bytes:
+    """Decompresses one block of snappy, which begins with the number of its bytes.
+
+    Args:
+        packed: The block.
+        limit: The maximum number of bytes after decompression.
+
+    Raises:
+        TooLong: It has more bytes.
+        Damaged: It is no block of snappy.
+    """
+    arrow = await _arrow()
+    size = shift = 0
+    for each in packed[:5]:
+        size |= (each & 0x7F) << shift
+        shift += 7
+        if each < 0x80:
+            break
+    else:
+        raise Damaged("the body is not snappy: it does not begin with a number")
+    if size > limit:
+        raise TooLong
+    try:
+        body: bytes = arrow.Codec("snappy").decompress(packed, size, asbytes=True)
+    except (OSError, ValueError) as error:
+        raise Damaged(f"the body is not snappy: {error}") from error
+    return body
+
+
+_UNPACKERS = {"zstd": _unzstd, "snappy": unsnappy}
+
+
+async def _arrow() -> Any:
+    # Imported when a client needs it, beside the event loop: it takes 40 MB and some tenths of a second.
+    return sys.modules.get("pyarrow") or await asyncio.to_thread(importlib.import_module, "pyarrow")

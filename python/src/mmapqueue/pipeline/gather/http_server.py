@@ -125,7 +125,7 @@ class HttpTable:
 class HttpServer:
     """An HTTP/1.1 server of POST handlers. Belongs to the event loop that it is started on.
 
-    Bodies are identity, gzip, deflate or zstd. One of more than `max_message_size` bytes, compressed or not, is
+    Bodies are identity, gzip, deflate, zstd or snappy. One of more than `max_message_size` bytes, compressed or not, is
     answered with 413; at most that many bytes are ever decompressed. With `cors`, browsers' preflight requests
     (OPTIONS) are answered, and answers name the origin that may read them. Connections above `max_connections` are
     answered with 503 and closed, requests without the token with 401, unknown paths with 404. A request that has not
@@ -224,7 +224,7 @@ class HttpServer:
         if encoding and encoding not in ENCODINGS:
             return HttpError(
                 415,
-                f"content encoding {encoding!r} is not one of identity, gzip, deflate, zstd",
+                f"content encoding {encoding!r} is not one of identity, gzip, deflate, zstd, snappy",
                 headers={"Accept-Encoding": "gzip, zstd"},
             )
         if request.content_length is None and "Transfer-Encoding" not in request.headers:
@@ -505,7 +505,7 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
         _LOG.error("%s failed", request.path, exc_info=error)
         status, message = 500, f"{type(error).__name__}: {error}"
     reply = error_reply(status, message, request.headers.get("Content-Type", "").partition(";")[0].strip().lower())
-    return HttpReply(status, reply.body, content_type=reply.content_type, headers={**reply.headers, **headers})
+    return HttpReply(reply.status, reply.body, content_type=reply.content_type, headers={**reply.headers, **headers})
 
 
 def _response(reply: HttpReply) -> web.Response:

@@ -1,8 +1,6 @@
 """Syslog (RFC 5424 and RFC 3164) over UDP, TCP and TLS. A message is one event, byte for byte as it was sent."""
 
 import asyncio
-import contextlib
-import logging
 import re
 import ssl
 from collections.abc import Callable
@@ -11,14 +9,13 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-import mmapqueue
 from mmapqueue.pipeline._event import encode, repeated
-from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import Event, EventType
+from mmapqueue.pipeline.gather.receivers._line_sockets import Push, TcpListener, UdpListener
+from mmapqueue.pipeline.gather.receivers._storing import store
 from mmapqueue.pipeline.gather.refusals import Refusals
 from mmapqueue.pipeline.gather.sockets import handshake_words, server_context
-from mmapqueue.pipeline.gather.syslog_sockets import Push, TcpListener, UdpListener
 from mmapqueue.pipeline.plugins import Host, Receiver, Size
 
 _LISTEN = re.compile(r"(?:udp|tcp|tls\+tcp)://.*:(\d{1,5})")
@@ -28,8 +25,6 @@ _OFFSET = re.compile(r"[+-](?:0\d|1[0-7]):[0-5]\d|[+-]18:00")
 _NOT_IN_JAVA = {"EST", "HST", "MST", "ROC", "Factory", "localtime", "posixrules"}
 #: The maximum number of bytes of an event besides its message.
 _HEADER = 512
-#: Seconds between two attempts to push messages of TCP connections.
-_FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
 
 
 def _zone(value: str) -> str:
@@ -122,7 +117,7 @@ class SyslogReceiver(Receiver):
         try:
             if self.protocol == "udp":
                 self._listener = UdpListener(
-                    address, shared=host.shared, limit=self.max_message_size, push=push, log=host.log
+                    address, shared=host.shared, limit=self.max_message_size, push=push, log=host.log, name="syslog"
                 )
             else:
                 self._listener = TcpListener(
@@ -131,6 +126,7 @@ class SyslogReceiver(Receiver):
                     limit=self.max_message_size,
                     push=push,
                     log=host.log,
+                    name="syslog",
                     max_connections=self.max_connections or 4000,
                     context=None if self.tls is None else server_context(self.tls, self._handshake_failed(host)),
                 )
@@ -179,27 +175,5 @@ class SyslogReceiver(Receiver):
         return push
 
     async def _store(self, host: Host, events: list[bytes], *, waits: bool) -> None:
-        """Pushes events; if the client can wait, retries until the receiver stops."""
-        pause = _FIRST_RETRY
-        while True:
-            try:
-                await host.inbox.put(*events)
-                return
-            except mmapqueue.Full as error:
-                problem: Exception = error
-            except Exception as error:
-                problem = error
-                known = isinstance(error, mmapqueue.MmapQueueError)
-                host.log.warning("syslog: %s", error, exc_info=None if known else error)
-            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
-                host.log.log(
-                    logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
-                    "syslog: %d messages are lost: %s",
-                    len(events),
-                    problem,
-                )
-                return
-            with contextlib.suppress(asyncio.TimeoutError):
-                async with timeout(pause):
-                    await self._stopping.wait()
-            pause = min(2 * pause, _LONGEST_RETRY)
+        what = f"syslog: {len(events)} messages"
+        await store(host, events, what=what, waits=waits, stopping=self._stopping)

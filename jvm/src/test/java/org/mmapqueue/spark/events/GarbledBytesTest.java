@@ -38,6 +38,8 @@ class GarbledBytesTest {
             "application/x-protobuf; proto=otlp.metrics",
             "application/json; proto=otlp.metrics",
             "application/x-protobuf; proto=skywalking.meters",
+            "application/x-protobuf; proto=prometheus.WriteRequest",
+            "application/x-protobuf; proto=io.prometheus.write.v2.Request",
             "text/plain; version=0.0.4",
             "application/openmetrics-text; version=1.0.0");
 
@@ -77,6 +79,8 @@ class GarbledBytesTest {
                 Samples.skyWalkingLogs().toBytes(),
                 Samples.skyWalkingSegment().toBytes(),
                 Samples.skyWalkingMeters().toBytes(),
+                Samples.remoteWrite(false).toBytes(),
+                Samples.remoteWrite(true).toBytes(),
                 Samples.JSON_LOGS.getBytes(UTF_8),
                 "# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_sum 3 4\n# TYPE c counter\nc_total 1 # {} 1 2\n# EOF"
                         .getBytes(UTF_8),

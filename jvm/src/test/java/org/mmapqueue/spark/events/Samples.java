@@ -270,4 +270,68 @@ public final class Samples {
             return packed;
         }
     }
+
+    /** A series of remote write with two samples and a native histogram, in version 1 or 2. */
+    public static Wire remoteWrite(boolean second) {
+        Wire histogram = Wire.message()
+                .varint(1, 9)
+                .float64(3, 4.5)
+                .varint(4, 6)
+                .float64(5, 0.001)
+                .varint(6, 2)
+                .nested(11, Wire.message().varint(1, 2).varint(2, 2))
+                .nested(11, Wire.message().varint(1, 4).varint(2, 1))
+                .packed(12, 6, 1, 2)
+                .nested(8, Wire.message().varint(1, 1).varint(2, 1))
+                .packed(9, 4)
+                .varint(15, MILLIS);
+        Wire samples = Wire.message();
+        Wire[] sample = {
+            Wire.message().float64(1, 1.5).varint(2, MILLIS),
+            Wire.message()
+                    .float64(1, Double.longBitsToDouble(0x7ff0000000000002L))
+                    .varint(2, MILLIS + 1)
+        };
+        if (!second) {
+            return samples.nested(
+                            1,
+                            Wire.message()
+                                    .pair(1, "__name__", "requests_total")
+                                    .pair(1, "instance", "shop-1")
+                                    .pair(1, "job", "shop")
+                                    .pair(1, "path", "/a")
+                                    .nested(2, sample[0])
+                                    .nested(2, sample[1])
+                                    .nested(4, histogram))
+                    .nested(
+                            3,
+                            Wire.message()
+                                    .varint(1, 1)
+                                    .text(2, "requests")
+                                    .text(4, "All requests.")
+                                    .text(5, "one"));
+        }
+        return samples.nested(
+                        5,
+                        Wire.message()
+                                .packed(1, 1, 2, 3, 4, 5, 6, 7, 8)
+                                .nested(2, sample[0])
+                                .nested(2, sample[1])
+                                .nested(3, histogram)
+                                .nested(
+                                        5,
+                                        Wire.message().varint(1, 1).varint(3, 9).varint(4, 10))
+                                .varint(6, MILLIS - 1))
+                .text(4, "")
+                .text(4, "__name__")
+                .text(4, "requests_total")
+                .text(4, "instance")
+                .text(4, "shop-1")
+                .text(4, "job")
+                .text(4, "shop")
+                .text(4, "path")
+                .text(4, "/a")
+                .text(4, "All requests.")
+                .text(4, "one");
+    }
 }

@@ -15,6 +15,8 @@ public final class PointPayload {
             case "otlp.metrics" -> new OtlpPoints(rows).read(data);
             case "otlp.metrics+json" -> new OtlpPoints(rows).read(OtlpJson.METRICS.toProtobuf(data));
             case "skywalking.meters" -> new SkyWalkingMeters(rows).read(data);
+            case "prometheus.writerequest" -> new RemoteWrite(rows, false).read(data);
+            case "io.prometheus.write.v2.request" -> new RemoteWrite(rows, true).read(data);
             case "text/plain; version" -> new Exposition(rows, false).read(data);
             case "application/openmetrics-text" -> new Exposition(rows, true).read(data);
             default -> {

@@ -39,6 +39,15 @@ public final class Wire {
         return this;
     }
 
+    /** A packed field of varints. */
+    public Wire packed(int field, long... values) {
+        Wire all = message();
+        for (long each : values) {
+            all.raw(each);
+        }
+        return nested(field, all);
+    }
+
     public Wire text(int field, String value) {
         return bytes(field, value.getBytes(UTF_8));
     }

@@ -1,4 +1,4 @@
-"""The sockets of a syslog receiver."""
+"""The sockets of receivers whose clients get no answers."""
 
 import asyncio
 import logging
@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from mmapqueue.pipeline.gather.receivers._frames import SyslogFrames
 from mmapqueue.pipeline.gather.sockets import HANDSHAKE_WITHIN, bind_address, peer_name
-from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
 #: The maximum number of bytes of a connection that wait for their push; beyond it the connection is not read.
 _MAX_WAITING = 1 << 18
@@ -38,7 +38,7 @@ class UdpListener:
         port: The port to which it is bound.
     """
 
-    def __init__(self, listen: str, *, shared: bool, limit: int, push: Push, log: logging.Logger) -> None:
+    def __init__(self, listen: str, *, shared: bool, limit: int, push: Push, log: logging.Logger, name: str) -> None:
         """Binds the socket.
 
         Raises:
@@ -62,6 +62,7 @@ class UdpListener:
         self._limit = limit
         self._push = push
         self._log = log
+        self._name = name
         self._warned = False
         self._stopping = False
         self._pushing: asyncio.Task[None] | None = None
@@ -88,15 +89,16 @@ class UdpListener:
             except BlockingIOError:
                 break
             except OSError as error:  # An ICMP message of an earlier datagram.
-                self._log.debug("syslog: %s", error)
+                self._log.debug("%s: %s", self._name, error)
                 break
             if len(data) <= self._limit:
                 messages.append((data, peer_name(address)))
             elif not self._warned:
                 self._warned = True
                 self._log.warning(
-                    "syslog: a datagram of %d bytes from %s exceeds max_message_size = %d and is dropped; "
+                    "%s: a datagram of %d bytes from %s exceeds max_message_size = %d and is dropped; "
                     "further ones are dropped without a log line",
+                    self._name,
                     len(data),
                     peer_name(address),
                     self._limit,
@@ -125,12 +127,14 @@ class TcpListener:
         limit: int,
         push: Push,
         log: logging.Logger,
+        name: str,
         max_connections: int,
         context: ssl.SSLContext | None,
     ) -> None:
         self.limit = limit
         self.push = push
         self.log = log
+        self.name = name
         self.max_connections = max_connections
         self.connections: set[_Connection] = set()
         self.stopping = False
@@ -201,7 +205,8 @@ class _Connection(asyncio.Protocol):
             return
         if len(self._listener.connections) >= self._listener.max_connections:
             self._listener.log.warning(
-                "syslog: connection of %s is closed: max_connections = %d", self._peer, self._listener.max_connections
+                "%s: connection of %s is closed: max_connections = %d",
+                *(self._listener.name, self._peer, self._listener.max_connections),
             )
             transport.abort()
             return
@@ -255,8 +260,9 @@ class _Connection(asyncio.Protocol):
         if self._frames.discarded and not self._warned:
             self._warned = True
             self._listener.log.warning(
-                "syslog: a message from %s exceeds max_message_size = %d and is dropped; "
+                "%s: a message from %s exceeds max_message_size = %d and is dropped; "
                 "further ones of this connection are dropped without a log line",
+                self._listener.name,
                 self._peer,
                 self._listener.limit,
             )

@@ -1,0 +1,59 @@
+"""Stores events of clients that get no error: they wait while the queue is full, or lose what they sent."""
+
+import asyncio
+import contextlib
+import logging
+
+import mmapqueue
+from mmapqueue.pipeline._timeout import timeout
+from mmapqueue.pipeline.plugins import Host
+
+#: Seconds between two attempts to push.
+_FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
+
+
+async def store(
+    host: Host,
+    events: "list[bytes]",
+    *,
+    what: str,
+    waits: bool,
+    stopping: asyncio.Event,
+    key: bytes | None = None,
+) -> bool:
+    """Pushes events, all of them or none; if the client can wait, tries again until the receiver stops.
+
+    Args:
+        host: The pipe.
+        events: Serialized events.
+        what: What they are, for the log: "syslog: 5 messages".
+        waits: Whether the client can wait.
+        stopping: Set when the receiver stops.
+        key: The identity of the request.
+
+    Returns:
+        Whether they are stored, or dropped as `on_full` says. Otherwise they are lost, which is logged.
+    """
+    pause = _FIRST_RETRY
+    while True:
+        try:
+            await (host.inbox.put(*events) if key is None else host.inbox.put(*events, key=key))
+            return True
+        except mmapqueue.Full as error:
+            problem: Exception = error
+        except Exception as error:
+            problem = error
+            known = isinstance(error, mmapqueue.MmapQueueError)
+            host.log.warning("%s: %s", what.partition(":")[0], error, exc_info=None if known else error)
+        if not waits or stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
+            host.log.log(
+                logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
+                "%s are lost: %s",
+                what,
+                problem,
+            )
+            return False
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with timeout(pause):
+                await stopping.wait()
+        pause = min(2 * pause, _LONGEST_RETRY)
