@@ -1,5 +1,6 @@
 """Senders of a pipe that were away while its queue overflowed into an archive."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import mmapqueue
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline.config import Pipe, Pipeline, QueueSettings
+from mmapqueue.pipeline.gather.agent import Agent
+from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
 from mmapqueue.pipeline.process.filters import Where
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from pipeline.processing import FAST, QUICK, process
@@ -53,6 +56,7 @@ def pipe(directory: Path, *urls: str) -> Pipeline:
                 name="p",
                 queue=QueueSettings.model_validate(queue),
                 on_full="overflow",
+                receivers=(SyslogReceiver(listen="udp://127.0.0.1:0", max_message_size=1024),),
                 on_undecodable="drop",
                 filters=(Where(condition="offset % 3 != 1"),),
                 senders=tuple(map(HttpSender.model_validate, senders)),
@@ -87,3 +91,18 @@ def test_senders_that_were_away_get_each_event_once_in_order(spark: Any, tmp_pat
         expected = [(number, payload(number)) for number in range(MANY + 10) if number % 3 != 1]
         assert sent(one) == expected
         assert sent(two) == expected
+
+
+def test_senders_that_were_never_started_get_each_event(spark: Any, tmp_path: Path) -> None:
+    async def gather(configured: Pipeline) -> int:
+        async with Agent(configured) as agent:
+            pipe = agent.pipes["p"]
+            for begin in range(0, MANY, 10):
+                await pipe.inbox.put(*map(record, range(begin, begin + 10)))
+            return pipe.queue.first_offset()
+
+    with http_receiver() as receiver:
+        configured = pipe(tmp_path, receiver.url)
+        assert asyncio.run(gather(configured)) > MANY / 2
+        process(spark, configured)
+        assert sent(receiver) == [(number, payload(number)) for number in range(MANY) if number % 3 != 1]

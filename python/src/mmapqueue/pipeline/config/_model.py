@@ -249,12 +249,16 @@ class Pipe(Options):
     def _has_dead_letters(self) -> bool:
         return self.on_undecodable == "dead_letter" or any(each.dead_letters for each in self.senders)
 
-    def queries(self) -> list[str]:
-        """Names of the streaming queries that `process` runs: one for each sender, and that of undecodable records."""
+    def consumers(self) -> list[str]:
+        """Names of the queue's consumers that `process` has: one for each sender, and that of undecodable records."""
         names = [each.name for each in self.senders]
         if names and self.on_undecodable == "dead_letter":
             names.append(DEAD_LETTER)
-        return [f"{self.name}.{name}" for name in names]
+        return names
+
+    def queries(self) -> list[str]:
+        """Names of the streaming queries that `process` runs, in the order of their consumers."""
+        return [f"{self.name}.{name}" for name in self.consumers()]
 
     @model_validator(mode="after")
     def _check(self) -> Pipe:

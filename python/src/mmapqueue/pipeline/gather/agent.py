@@ -307,6 +307,8 @@ class Agent:
         directory = partition_directory(pipe.queue.dir, self._partition, pipeline.gather.processes)
         queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue_keys())
         undo.push_async_callback(queue.aclose)
+        if pipe.on_full == "overflow":
+            await asyncio.to_thread(_create_consumers, queue, pipe)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         keys = RequestKeys(pipe.keys_directory, queue, partition=self._partition, most=pipe.idempotency_keys)
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", keys=keys, count=count)
@@ -314,6 +316,12 @@ class Agent:
         await inbox.ready()
         log = _LOG.getChild(pipe.name)
         return PipeHost(pipe.name, queue, inbox, log, pipeline.gather.processes > 1, count), inbox
+
+
+def _create_consumers(queue: mmapqueue.Queue, pipe: Pipe) -> None:
+    """Creates the consumers of the pipe's senders: otherwise they would begin after what the ring has given up."""
+    for name in pipe.consumers():
+        queue.create_consumer(name)
 
 
 async def _all(stops: "list[Coroutine[Any, Any, None]]") -> None:

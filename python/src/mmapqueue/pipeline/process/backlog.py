@@ -40,7 +40,7 @@ class Lag(NamedTuple):
 
 def lags(pipe: Pipe, open_queue: Open) -> dict[str, Lag]:
     """The lags of a pipe's queries, by the names of their consumers; without those that have no consumer yet."""
-    names = [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
+    names = pipe.consumers()
     completed = {name: completed_offsets(pipe.checkpoint(name)) for name in names}
     found: dict[str, Lag] = {}
     for number, directory in partitions(pipe.queue.dir).items():

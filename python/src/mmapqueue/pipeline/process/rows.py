@@ -123,6 +123,9 @@ def _events(spark: SparkSession, pipe: Pipe, consumer: str, batch: Batch, batch_
         "max_offsets_per_trigger": batch.max_records,
         "max_bytes_per_trigger": min(filter(None, (batch.max_bytes, batch_bytes)), default=None),
     }
+    if pipe.on_full == "overflow":
+        # The consumer is older than the query, and the oldest record of the ring may be after its position.
+        source["starting_offsets"] = "committed"
     if batch.min_records > 1:
         source["min_offsets_per_trigger"] = batch.min_records
         source["max_trigger_delay"] = batch.longest_wait

@@ -135,7 +135,7 @@ class Processor:
         queries = [query for pipe in pipes for query in self._checked(pipe)]
         for pipe in pipes:
             # Records are retained only for consumers that exist, so all must exist before one of them acks.
-            create_consumers(self._spark, pipe.queue.dir, _names(pipe))
+            create_consumers(self._spark, pipe.queue.dir, pipe.consumers())
         self._listener = self._undecodable.listener()
         self._spark.streams.addListener(self._listener)
         for query in queries:
@@ -201,7 +201,7 @@ class Processor:
         if self._telemetry is not None:
             self._telemetry.change(pipeline)
         for pipe in pipes:
-            create_consumers(self._spark, pipe.queue.dir, _names(pipe))
+            create_consumers(self._spark, pipe.queue.dir, pipe.consumers())
         for query in new:
             query.look()
 
@@ -446,10 +446,6 @@ def _values(pipe: Pipe) -> dict[str, Any]:
         writing = tuple(value_of(each) for each in pipe.senders if each.writes_queue)
         values[name] = shared, writing, pipe.checkpoint(DEAD_LETTER)
     return values
-
-
-def _names(pipe: Pipe) -> list[str]:
-    return [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
 
 
 def _partitions(pipe: Pipe, pipeline: Pipeline) -> int:
