@@ -32,7 +32,7 @@ DURATION = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
 SIZE = "a number of bytes from 0 on, or one with k, m, g or t, such as 512m"
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"
 REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
-RECEIVERS = "fluent, http, mmapqueue, otlp, remote_write, skywalking, syslog"
+RECEIVERS = "fluent, http, mmapqueue, otlp, remote_write, skywalking, statsd, syslog"
 LISTED = "docs/reference/pipeline lists the keys"
 
 

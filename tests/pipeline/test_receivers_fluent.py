@@ -334,6 +334,45 @@ def test_connections_above_the_limit_are_closed() -> None:
         assert next(answers(first)) == {"ack": "b"}
 
 
+def test_connections_that_hold_too_much_are_ended() -> None:
+    message = msgpack.packb(["app", [[SECOND, {"log": "x" * 60_000}]], {"chunk": "a"}])
+    with Serving(FluentReceiver(listen=TCP, max_held_bytes=100_000)) as serving, connect(serving) as first:
+        first.sendall(message[:-1])
+        wait_for(lambda: serving.run(held(serving)) == [len(message) - 1])
+        with contextlib.suppress(ConnectionError), connect(serving) as second:
+            second.sendall(message[:-1])
+            assert second.recv(10) == b""
+        wait_for(lambda: serving.host.counted["overloaded"] == 1)
+        first.sendall(message[-1:])
+        assert next(answers(first)) == {"ack": "a"}
+        # What is stored is not held, and one message alone may be larger.
+        wait_for(lambda: serving.run(held(serving)) == [0])
+        with connect(serving) as third:
+            third.sendall(msgpack.packb(["app", [[SECOND, {"log": "x" * 200_000}]], {"chunk": "b"}]))
+            assert next(answers(third)) == {"ack": "b"}
+
+
+async def held(serving: Serving) -> list[int]:
+    receiver = serving.receivers[0]
+    assert isinstance(receiver, FluentReceiver)
+    return [each._hold._size for each in receiver._connections.values()]
+
+
+def test_a_message_that_does_not_arrive_ends_its_connection() -> None:
+    message = msgpack.packb(["app", [ONE], {"chunk": "a"}])
+    with Serving(FluentReceiver(listen=TCP)) as serving, connect(serving) as slow, connect(serving) as idle:
+        idle.sendall(message)
+        assert next(answers(idle)) == {"ack": "a"}
+        slow.sendall(message[:-1])
+        wait_for(lambda: len(message) - 1 in serving.run(held(serving)))
+        serving.pass_time(61)
+        with contextlib.suppress(ConnectionError):
+            assert slow.recv(10) == b""
+        assert serving.host.counted == {"timeout": 1}
+        idle.sendall(message)
+        assert next(answers(idle)) == {"ack": "a"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

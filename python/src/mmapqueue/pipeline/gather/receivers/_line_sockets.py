@@ -1,4 +1,4 @@
-"""The sockets of receivers whose clients get no answers."""
+"""The sockets of receivers whose clients get no answers: syslog, statsd."""
 
 import asyncio
 import logging

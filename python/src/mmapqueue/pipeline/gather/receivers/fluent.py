@@ -14,6 +14,7 @@ from mmapqueue.pipeline._event import OTLP_LOGS, encode
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
 from mmapqueue.pipeline.gather.identity import identity
 from mmapqueue.pipeline.gather.receivers._forward import Handshake, acknowledgement, message_of, request_of, unpacker
 from mmapqueue.pipeline.gather.receivers._storing import store
@@ -34,6 +35,8 @@ _LISTEN = re.compile(r"(?:tcp|tls\+tcp)://.*:(\d{1,5})")
 _READ = 1 << 16
 #: The maximum number of bytes of an event besides its records.
 _HEADER = 1024
+#: Seconds in which a message must arrive, from its first byte.
+_MESSAGE_WITHIN = 60.0
 #: Seconds for the last push of a connection when the receiver stops.
 _STOP_WITHIN = 5.0
 
@@ -56,6 +59,8 @@ class FluentReceiver(Receiver):
         listen: tcp://HOST:PORT or tls+tcp://HOST:PORT.
         max_message_size: Bytes of a message, and of its entries after decompression. A larger one ends the connection.
         max_connections: Connections at a time; more are closed.
+        max_held_bytes: Bytes of messages that arrive or are being stored, of all connections. Beyond it connections
+            are ended.
         tls: Certificates, for tls+tcp.
         shared_key: Clients must know this key.
     """
@@ -64,6 +69,7 @@ class FluentReceiver(Receiver):
     listen: Annotated[str, AfterValidator(_listen)]
     max_message_size: Annotated[Size, Field(le=128 << 20)] = 8 << 20
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 4000
+    max_held_bytes: Size = 256 << 20
     tls: Tls | None = None
     shared_key: Annotated[str, Field(min_length=1)] | None = Field(default=None, repr=False)
 
@@ -109,20 +115,21 @@ class FluentReceiver(Receiver):
         context = None
         if self.tls is not None:
             context = server_context(self.tls, lambda error: refusals.note("tls", handshake_words(error)))
+        holding = Holding(self.max_connections, self.max_held_bytes)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
-            connection = _Connection(self, host, refusals, reader, writer)
             if self._stopping.is_set() or len(self._connections) >= self.max_connections:
                 if not self._stopping.is_set():
                     words = f"a connection beyond max_connections = {self.max_connections} is refused"
                     refusals.note("connections", words)
                 writer.transport.abort()
                 return
-            self._connections[task] = connection
             try:
-                await connection.serve()
+                with holding.request(host.pipe, 1) as hold:
+                    self._connections[task] = connection = _Connection(self, host, refusals, hold, reader, writer)
+                    await connection.serve()
             finally:
                 del self._connections[task]
                 writer.transport.abort() if self._stopping.is_set() else writer.close()
@@ -167,6 +174,10 @@ class FluentReceiver(Receiver):
         return self._stopping
 
 
+class _Late(Exception):
+    """A message has not arrived in time."""
+
+
 class _Connection:
     """One client. Its messages are stored one after the other, and it is not read meanwhile.
 
@@ -179,6 +190,7 @@ class _Connection:
         receiver: FluentReceiver,
         host: Host,
         refusals: Refusals,
+        hold: Hold,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
@@ -186,12 +198,15 @@ class _Connection:
         self._receiver = receiver
         self._host = host
         self._refusals = refusals
+        self._hold = hold
         self._reader = reader
         self._writer = writer
         self._peer = peer_name(writer.get_extra_info("peername"))
         self._messages = unpacker(receiver.max_message_size + _READ)
         #: The end of the last message, and of what was read, in bytes of the connection.
         self._ended = self._fed = 0
+        #: When the message that has begun to arrive must be complete, by the clock of the loop.
+        self._due = 0.0
 
     async def serve(self) -> None:
         """Takes messages until the client ends the connection."""
@@ -203,12 +218,27 @@ class _Connection:
         except (Malformed, msgpack.UnpackException, ValueError) as error:
             words = str(error) or type(error).__name__
             self._refusals.note("malformed", f"connection of {self._peer} is ended: {words}")
+        except Overloaded as error:
+            self._refusals.note("overloaded", f"{error}; connection of {self._peer} is ended")
+        except _Late:
+            words = f"connection of {self._peer} is ended: a message has not arrived within {_MESSAGE_WITHIN:g} s"
+            self._refusals.note("timeout", words)
         except OSError as error:  # The client has gone; what it sent before is stored.
             self._host.log.debug("fluent: %s: %s", self._peer, error)
 
     async def _read(self) -> bool:
-        data = await self._reader.read(_READ)
+        clock = asyncio.get_running_loop().time
+        if self._fed == self._ended:
+            data = await self._reader.read(_READ)
+            self._due = clock() + _MESSAGE_WITHIN
+        else:
+            try:
+                async with timeout(max(0, self._due - clock())):
+                    data = await self._reader.read(_READ)
+            except (TimeoutError, asyncio.TimeoutError):
+                raise _Late from None
         self._fed += len(data)
+        self._hold.resize(self._fed - self._ended)
         if self._fed - self._ended > self._receiver.max_message_size + _READ:
             raise Malformed(f"a message has more than max_message_size = {self._receiver.max_message_size} bytes")
         self._messages.feed(data)
@@ -221,6 +251,7 @@ class _Connection:
         try:
             for value in self._messages:
                 self._ended = self._messages.tell()
+                self._due = asyncio.get_running_loop().time() + _MESSAGE_WITHIN
                 message = message_of(value, self._receiver.max_message_size)
                 if message.chunk is None:
                     silent += message.records
@@ -234,6 +265,7 @@ class _Connection:
                 await self._writer.drain()
         finally:
             await self._store(silent, None)
+            self._hold.resize(self._fed - self._ended)
             self.storing = False
         if self._receiver.stopping.is_set():
             raise ConnectionAbortedError("the receiver stops")
@@ -242,6 +274,7 @@ class _Connection:
         events = self._events(records)
         if not events:
             return True
+        self._hold.resize(self._fed - self._ended + sum(map(len, events)))
         key = None
         if chunk is not None:
             with contextlib.suppress(Malformed):  # Not what an idempotency key may be.
