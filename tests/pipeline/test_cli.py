@@ -399,3 +399,15 @@ def test_check_warns_of_a_queue_that_only_fills(
     file.write_text(pipeline(pipe=f"senders: [{SPARK}]"))
     assert main(["check", str(file)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_check_warns_of_events_that_a_sender_cannot_send(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "shop.yaml"
+    both = "fetchers: [{type: files, name: f, paths: [/a]}]\nsenders: [{type: otlp, endpoint: 'a:4317'}]"
+    file.write_text(pipeline(pipe=both))
+    assert main(["check", str(file)]) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith(f"warning: {file}: pipe logs: sender otlp cannot send what files receives (text/plain): ")
+    file.write_text(pipeline(pipe=f"{both}\nfilters: [{{type: where, condition: \"content_type <> 'text/plain'\"}}]"))
+    assert main(["check", str(file)]) == 0
+    assert capsys.readouterr().err == ""

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server
+from mmapqueue.pipeline.config._model import sends_any
 from mmapqueue.pipeline.config._problems import is_secret, shown, without_user
 from mmapqueue.pipeline.plugins import Plugin, Sender
 
@@ -32,7 +33,7 @@ def described(pipeline: Pipeline) -> str:
 
 
 def risks(pipeline: Pipeline) -> Iterator[str]:
-    """What is valid, and will hurt: queues that only fill."""
+    """What is valid, and will hurt: queues that only fill, and events that a sender cannot send."""
     full = {"reject": "clients are refused", "block": "clients wait", "drop": "events are dropped"}
     for pipe in pipeline.pipes:
         if (pipe.receivers or pipe.fetchers) and not pipe.senders and pipe.on_full in full:
@@ -40,6 +41,20 @@ def risks(pipeline: Pipeline) -> Iterator[str]:
                 f"pipe {pipe.name} has no senders: unless another program reads and acks its queue, it fills up; then "
                 f"{full[pipe.on_full]} (on_full: {pipe.on_full})"
             )
+        yield from _unsent(pipe)
+
+
+def _unsent(pipe: Pipe) -> Iterator[str]:
+    if pipe.filters:  # they may remove what a sender does not send
+        return
+    for source in (*pipe.receivers, *pipe.fetchers):
+        for sender in pipe.senders:
+            if source.makes is not None and not sends_any(sender, source.makes):
+                yield (
+                    f"pipe {pipe.name}: sender {sender.name} cannot send what {source.type} receives "
+                    f"({', '.join(source.makes)}): it becomes dead letters. Remove it with a filter where, or give "
+                    "it a pipe of its own"
+                )
 
 
 def _lines(pipeline: Pipeline) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError, create_model
 
 from mmapqueue.pipeline.config import _satellite
 from mmapqueue.pipeline.config._explain import close_to, explain, wants_text
-from mmapqueue.pipeline.config._model import Pipeline
+from mmapqueue.pipeline.config._model import Pipeline, sends_any
 from mmapqueue.pipeline.config._places import places
 from mmapqueue.pipeline.config._problems import ConfigFileError, Location, Problem, lines_of, shown
 from mmapqueue.pipeline.config._yaml import Document, read
@@ -216,12 +216,11 @@ class _Loading:
                 continue
             types = sorted({each for some in made for each in some or ()})
             for index, sender in enumerate(pipe.senders):
-                takes = sender.takes
-                if takes is None or any(a.startswith(b) or b.startswith(a) for a in types for b in takes):
+                if sends_any(sender, types):
                     continue
                 words = (
-                    f"a sender of type {sender.type} sends the content types {', '.join(takes)}; the pipe receives "
-                    f"{', '.join(types)}"
+                    f"a sender of type {sender.type} sends the content types {', '.join(sender.takes or ())}; the pipe "
+                    f"receives {', '.join(types)}"
                 )
                 self.problems.append(Problem(("pipes", number, "senders", index), words))
 

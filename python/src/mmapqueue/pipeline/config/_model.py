@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -180,6 +181,12 @@ class SparkSettings(Options):
     app_name: str | None = None
     master: str | None = None
     conf: dict[str, Annotated[str, BeforeValidator(_text)]] = Field(default_factory=dict, repr=False)
+
+
+def sends_any(sender: Sender, made: Iterable[str]) -> bool:
+    """Whether a sender sends some of these content types, each of which may be the beginning of several."""
+    takes = sender.takes
+    return takes is None or any(a.startswith(b) or b.startswith(a) for a in made for b in takes)
 
 
 class Pipe(Options):
