@@ -264,6 +264,24 @@ def test_what_is_no_message_ends_its_connection_alone(sent: bytes, caplog: pytes
     assert "is ended: " in caplog.text
 
 
+def test_the_logger_from_pypi() -> None:
+    sender = pytest.importorskip("fluent.sender", reason="the oldest libraries' run has no fluent-logger")
+    with Serving(FluentReceiver(listen=TCP)) as serving:
+        receiver = serving.receivers[0]
+        assert isinstance(receiver, FluentReceiver)
+        logger = sender.FluentSender("app", port=receiver.port, nanosecond_precision=True, timeout=60)
+        for number in range(1000):
+            assert logger.emit("web", {"message": f"text {number}", "number": number, "ok": True})
+        assert logger.emit_with_time("", sender.EventTime(SECOND, 7), {"nested": {"list": [1, "two"]}})
+        logger.close()
+        wait_for(lambda: len(records(serving)) == 1001)
+        found = records(serving)
+        assert [members(each)["number"].int_value for each in found[:1000]] == list(range(1000))
+        assert (found[999].body.string_value, members(found[999])["fluent.tag"].string_value) == ("text 999", "app.web")
+        assert found[1000].time_unix_nano == NANOS + 7
+        assert members(found[1000])["nested"].kvlist_value.values[0].value.array_value.values[1].string_value == "two"
+
+
 # ---- the handshake, and TLS
 
 

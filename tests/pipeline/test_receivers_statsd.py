@@ -119,6 +119,40 @@ def test_lines_are_stored(listen: str, caplog: pytest.LogCaptureFixture) -> None
     assert "'no line' is not a line of statsd" in caplog.text
 
 
+@pytest.mark.parametrize("listen", [UDP, TCP])
+def test_the_client_from_pypi(listen: str) -> None:
+    statsd = pytest.importorskip("statsd", reason="the oldest libraries' run has no statsd")
+    with Serving(StatsdReceiver(listen=listen)) as serving:
+        kind = statsd.StatsClient if listen == UDP else statsd.TCPStatsClient
+        client = kind("127.0.0.1", port(serving), prefix="shop")
+        client.incr("sales", 3)
+        client.gauge("stock", 7)
+        client.gauge("stock", -2, delta=True)
+        client.timing("pay", 12.5)
+        client.set("users", "anna")
+        with client.pipeline() as pipe:
+            for _ in range(100):
+                pipe.incr("hits")
+        client.close()
+        wait_for(lambda: sum(all_values(serving, "shop.hits")) == 100)
+        assert all_values(serving, "shop.sales") == [3]
+        assert all_values(serving, "shop.stock") == [7, -2]
+        (timer,) = points_of(serving, "shop.pay")
+        assert (timer.count, timer.sum) == (1, 12.5)
+        (member,) = points_of(serving, "shop.users")
+        assert member.attributes[0].value.string_value == "anna"
+        assert serving.host.counted == {}
+
+
+def points_of(serving: Serving, name: str) -> list[Any]:
+    found = [each for event in serving.events for each in metrics(event.data) if each.name == name]
+    return [point for each in found for point in getattr(each, each.WhichOneof("data")).data_points]
+
+
+def all_values(serving: Serving, name: str) -> list[int]:
+    return [point.as_int for point in points_of(serving, name)]
+
+
 def test_udp_is_lost_and_tcp_waits_while_the_queue_is_full() -> None:
     with Serving(StatsdReceiver(listen=UDP)) as serving:
         serving.inbox.failures.append(mmapqueue.Full("no consumer"))
