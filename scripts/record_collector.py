@@ -47,8 +47,8 @@ pipes:
 """
 #: Seconds after which a run without the expected faults is given up.
 _SECONDS = 240.0
-#: Seconds of `top`: it starts, and then samples.
-_TOP_SECONDS = 16.0
+#: Seconds of `top`, which starts, and then samples; and between two samples of the page.
+_SAMPLING = 16.0
 _COLUMNS = 130
 _LOGS = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": "an order"}}]}]}]}'
 
@@ -154,13 +154,15 @@ def main() -> None:
             client.start()
             wait_for_faults()
             words = ["mmapqueue", "top", "shop.yaml"]
-            frames = shown(words, until=lambda begin: time.monotonic() - begin > _TOP_SECONDS, columns=_COLUMNS).split(
+            frames = shown(words, until=lambda begin: time.monotonic() - begin > _SAMPLING, columns=_COLUMNS).split(
                 "\x1b[H"
             )
             write(images / "collector-top.svg", Text.from_ansi(frames[-2].rstrip()), " ".join(words), columns=_COLUMNS)
-            take(
-                f"http://127.0.0.1:{telemetry + 1}/", images / "collector-page.png", 1280, 480, millis=1000, colours=256
-            )
+            page = f"http://127.0.0.1:{telemetry + 1}/"
+            with urllib.request.urlopen(page) as first:  # rates count from the previous sample
+                first.read()
+            time.sleep(_SAMPLING)
+            take(page, images / "collector-page.png", 1280, 480, millis=1000, colours=256)
         finally:
             stop.set()
             if client.ident is not None:
