@@ -68,6 +68,9 @@ FRAMES_READY  := $(FRAMES)/.requirements
 
 # What monitoring/ is tested with.
 PROMETHEUS := build/prometheus/usr/bin/prometheus
+# What the receivers are tested with.
+CLIENTS       := build/clients
+CLIENTS_READY := $(CLIENTS)/.ready
 PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
@@ -167,6 +170,16 @@ test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Test archiv
 
 test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Test the queries of monitoring/ with a real Prometheus (18 MB to download)
 	PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m pytest tests/monitoring
+
+test-clients: $(PACKAGE_READY) $(PROMETHEUS) $(CLIENTS_READY) ## Test receivers with clients of Go and npm, and with Prometheus (needs go, npm)
+	PROMETHEUS=$(dir $(PROMETHEUS)) MMAPQUEUE_CLIENTS=$(CLIENTS) $(PY) -m pytest $(or $(PYTEST),tests/clients)
+
+$(CLIENTS_READY): $(wildcard tests/clients/go/* tests/clients/npm/*)
+	mkdir -p $(CLIENTS)/npm
+	cd tests/clients/go && go build -o $(abspath $(CLIENTS))/go .
+	cp tests/clients/npm/* $(CLIENTS)/npm
+	cd $(CLIENTS)/npm && npm ci --omit=optional --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # The package of Debian or Ubuntu, unpacked and not installed.
 $(PROMETHEUS):

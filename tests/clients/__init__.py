@@ -1,0 +1,1 @@
+"""Clients of other languages, and Prometheus, send to the receivers."""
