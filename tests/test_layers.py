@@ -12,10 +12,11 @@ PACKAGE = Path(__file__).parents[1] / "python" / "src" / "mmapqueue"
 MOST_FILES = 25
 
 _LIBRARY = {"_values", "_jvm", "_queue", "_spark", "_tools"}
-_EVENTS = {"pipeline._event", "pipeline.event_pb2"}
+_EVENTS = {"pipeline._event", "pipeline._skywalking", "pipeline.event_pb2"}
 _HALF = {
     "",
     "_values",
+    "pipeline._channels",
     "pipeline._timeout",
     "pipeline.plugins",
     "pipeline.config",
@@ -37,11 +38,13 @@ USES: dict[str, set[str]] = {
     "testing": {"", "_values"},
     "pipeline.event_pb2": set(),
     "pipeline._event": {"pipeline.event_pb2"},
+    "pipeline._skywalking": set(),
     "pipeline._timeout": set(),
     "pipeline.plugins": {"_values"},
     "pipeline._signals": set(),
     "pipeline._control": set(),
     "pipeline.config": {"", "_values", "pipeline.plugins"},
+    "pipeline._channels": {"pipeline.config"},
     "pipeline.process": _HALF,
     "pipeline._metrics": {"", "_tools"},
     "pipeline._http": {"_values"},

@@ -13,8 +13,8 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 import mmapqueue
+from mmapqueue.pipeline._skywalking import LOGS
 from mmapqueue.pipeline.event_pb2 import LogList
-from mmapqueue.pipeline.process.columns import LOGS
 from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
 from pipeline.gathering import SECONDS, gathering, request, stored

@@ -105,13 +105,19 @@ def test_a_large_stream_of_logs_is_several_events_which_name_the_service() -> No
         assert stream(serving, V3 + "LogReportService/collect", messages) == b""
         events = serving.events
     assert len(events) > 3
-    assert [each for event in events for each in event.log_list.logs] == messages
-    seen = ""
+    carried: list[bytes] = []
+    seen = b""
     for event in events:
-        assert event.meta.get("service", "") == seen
-        for each in event.log_list.logs:
-            seen = dict(wire.fields(each)).get(2, seen.encode()).decode()  # type: ignore[union-attr]
-    assert seen == "other"
+        first, *rest = event.log_list.logs
+        own = messages[len(carried)]
+        # What comes last in a message counts: its own fields.
+        inherits = seen and 2 not in dict(wire.fields(own))
+        assert first == (join(2, [seen]) if inherits else b"") + own
+        carried += [own, *rest]
+        for each in carried:
+            seen = dict(wire.fields(each)).get(2, seen)  # type: ignore[assignment]
+    assert carried == messages
+    assert seen == b"other"
 
 
 def test_an_open_stream_is_pushed_before_it_ends() -> None:
@@ -131,8 +137,7 @@ def test_an_open_stream_is_pushed_before_it_ends() -> None:
             assert reply.result(60) == b""
         first, second = serving.events
     assert list(first.log_list.logs) == [log("shop", "first")]
-    assert list(second.log_list.logs) == [log(text="second")]
-    assert (dict(first.meta), dict(second.meta)) == ({}, {"service": "shop"})
+    assert list(second.log_list.logs) == [log("shop", "second")]
 
 
 @pytest.mark.usefixtures("whole_streams")
@@ -148,32 +153,63 @@ def test_each_segment_is_an_event(prefix: str) -> None:
 
 
 @pytest.mark.usefixtures("whole_streams")
-def test_meters_are_one_collection() -> None:
+def test_a_stream_of_meters_is_one_collection_and_so_is_each_collection() -> None:
     meters = [b"\x1a\x04shop" + b"\x22\x03one" + b"\x28\x07", b"\x0a\x01x", b"\x0a\x01y"]
     collections = [join(1, meters), join(1, meters[1:])]
     with Serving(SkyWalkingReceiver(server="grpc")) as serving:
         assert stream(serving, V3 + "MeterReportService/collect", meters) == b""
         assert stream(serving, V3 + "MeterReportService/collectBatch", collections) == b""
-        first, second = serving.events
-    assert first.data == join(1, meters)
-    assert second.data == b"".join(collections)
-    assert {each.content_type for each in (first, second)} == {"application/x-protobuf; proto=skywalking.meters"}
+        events = serving.events
+    assert [each.data for each in events] == [join(1, meters), *collections]
+    assert {each.content_type for each in events} == {"application/x-protobuf; proto=skywalking.meters"}
 
 
 @pytest.mark.usefixtures("whole_streams")
-def test_later_parts_of_meters_name_what_the_first_one_had() -> None:
-    first = b"\x1a\x04shop" + b"\x22\x03one" + b"\x28\x07"
-    rest = [join(1, [b"x" * 1000]) for _ in range(30)]
+def test_later_parts_of_meters_have_what_the_first_one_had() -> None:
+    about = b"\x1a\x04shop" + b"\x22\x03one" + b"\x28\x07"
+    meters = [about, *[join(1, [b"x" * 1000]) for _ in range(30)]]
     with Serving(SkyWalkingReceiver(server="grpc"), inbox=FakeInbox(max_event_size=20_000)) as serving:
-        assert stream(serving, V3 + "MeterReportService/collect", [first, *rest]) == b""
-        assert (
-            stream(serving, V3 + "MeterReportService/collectBatch", [join(1, [each]) for each in [first, *rest]]) == b""
-        )
-        events = serving.events
-    carried = {"service": "shop", "service_instance": "one", "timestamp": "7"}
-    assert len(events) == 8
-    assert [dict(each.meta) for each in events] == [{}, carried, carried, carried] * 2
-    assert b"".join(each.data for each in events) == join(1, [first, *rest]) * 2
+        assert stream(serving, V3 + "MeterReportService/collect", meters) == b""
+        parts = [wire.repeated(event.data, 1) for event in serving.events]
+    assert [each[0][: len(about)] for each in parts] == [about] * 4
+    assert [each.removeprefix(about) for part in parts for each in part] == [
+        each.removeprefix(about) for each in meters
+    ]
+
+
+@pytest.mark.usefixtures("whole_streams")
+@pytest.mark.parametrize(
+    ("path", "content_type", "inherited"),
+    [
+        ("/envoy.service.accesslog.v2.AccessLogService/StreamAccessLogs", "envoy.access_logs_v2", [1]),
+        ("/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs", "envoy.access_logs_v3", [1]),
+        ("/envoy.service.metrics.v2.MetricsService/StreamMetrics", "envoy.metrics_v2", [1]),
+        ("/envoy.service.metrics.v3.MetricsService/StreamMetrics", "envoy.metrics_v3", [1]),
+        (V3 + "EBPFAccessLogService/collect", "skywalking.ebpf_access_logs", [1, 2]),
+        (V3 + "EBPFProfilingService/collectProfilingData", "skywalking.ebpf_profiling", [1]),
+    ],
+)
+def test_each_part_of_a_stream_of_envoy_and_ebpf_stands_alone(
+    path: str, content_type: str, inherited: list[int]
+) -> None:
+    about = b"".join(join(number, [b"about %d" % number]) for number in inherited)
+    messages = [about + join(3, [b"first"]), *[join(3, [b"%d" % number + b"x" * 1000]) for number in range(30)]]
+    messages[15] = about.replace(b"about", b"later") + messages[15]
+    with Serving(SkyWalkingReceiver(server="grpc"), inbox=FakeInbox(max_event_size=20_000)) as serving:
+        assert stream(serving, path, messages) == b""
+        assert stream(serving, path, [b"\xff\x00kept as it is"]) == b""
+        *events, other = serving.events
+    assert {each.content_type for each in events} == {f"application/x-protobuf; proto={content_type}"}
+    parts = [wire.repeated(event.data, 1) for event in events]
+    assert len(parts) > 3
+    assert [wire.repeated(each, 3) for part in parts for each in part] == [wire.repeated(each, 3) for each in messages]
+    for part in parts:
+        word = b"about" if len(wire.repeated(part[0], 3)[0]) < 10 or b"about" in part[0] else b"later"
+        assert [(number, value) for number, value in wire.fields(part[0]) if number in inherited] == [
+            (number, word + b" %d" % number) for number in inherited
+        ]
+    assert b"later" in parts[-1][0]
+    assert wire.repeated(other.data, 1) == [b"\xff\x00kept as it is"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +224,8 @@ def test_later_parts_of_meters_name_what_the_first_one_had() -> None:
         ("BrowserPerfService/collectPerfData", False, EventType.OTHER, "browser_perf"),
         ("BrowserPerfService/collectErrorLogs", True, EventType.OTHER, "browser_error_log"),
         ("ServiceMeshMetricService/collect", True, EventType.SERVICE_MESH, "mesh_metrics"),
+        ("SpanAttachedEventReportService/collect", True, EventType.TRACING, "span_attached_event"),
+        ("EBPFProcessService/keepAlive", False, EventType.OTHER, "ebpf_process_ping"),
     ],
 )
 def test_other_methods(path: str, streams: bool, type_: EventType, proto: str) -> None:

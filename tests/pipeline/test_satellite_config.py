@@ -6,6 +6,7 @@ import pytest
 
 from mmapqueue._cli.main import main
 from mmapqueue.pipeline.config import ConfigFileError, Loaded, load_all
+from mmapqueue.pipeline.gather.rehearsal import rehearse
 
 #: In the format of satellite_config.yaml.
 FILE = """\
@@ -59,15 +60,15 @@ pipes:
       client_name: grpc-client
       forwarders:
         - plugin_name: otlp-metrics-v1-grpc-forwarder
-  - common_config: {pipe_name: envoy}
+  - common_config: {pipe_name: future}
     gatherer:
       server_name: grpc-server
-      receiver: {plugin_name: grpc-envoy-als-v3-receiver}
+      receiver: {plugin_name: grpc-native-future-receiver}
       queue: {plugin_name: memory-queue}
     sender:
       client_name: grpc-client
       forwarders:
-        - plugin_name: envoy-als-v3-grpc-forwarder
+        - plugin_name: native-future-grpc-forwarder
   - common_config: {pipe_name: kafka}
     gatherer:
       server_name: grpc-server
@@ -82,7 +83,6 @@ pipes:
 WARNINGS = [
     "1: logger: is left out; `--log-level` sets the level, and logs go to stderr",
     "3: telemetry.export_type: there is no export of telemetry as 'pprof'; it is left out",
-    "8: sharing.clients[0].server_addr: several addresses: the first one is used; a load balancer has one address",
     "12: sharing.clients[1]: there is no client 'kafka-client'; senders of type spark write to Kafka",
     "18: sharing.servers[0].accept_limit.cpu_utilization: a limit by CPU is not supported; a full queue refuses "
     "clients",
@@ -95,7 +95,7 @@ WARNINGS = [
     "45: pipes[1].gatherer.queue.partition: a queue has one partition for each process of "
     "`gather: {processes: …}`; this is left out",
     "47: pipes[1].sender.fallbacker: failed requests are not dropped, but retried without limit (`then: block`)",
-    "54: pipes[2].gatherer.receiver: the pipe envoy is left out: there is no receiver 'grpc-envoy-als-v3-receiver'",
+    "54: pipes[2].gatherer.receiver: the pipe future is left out: there is no receiver 'grpc-native-future-receiver'",
     "68: pipes[3].sender.forwarders[0]: the pipe kafka is left out: there is no forwarder "
     "'native-tracing-kafka-forwarder'",
 ]
@@ -135,7 +135,7 @@ def test_what_exists_is_taken_over(tmp_path: Path) -> None:
 def test_senders_batches_and_retries(tmp_path: Path) -> None:
     pipeline = _load(tmp_path, AUTH="t0ken", TLS="true", CA=str(tmp_path / "x.pem")).pipeline
     sender: Any = pipeline.pipes[0].senders[0]
-    assert (sender.type, sender.name, sender.endpoint) == ("skywalking", "skywalking", "oap-1:11800")
+    assert (sender.type, sender.name, sender.endpoint) == ("skywalking", "skywalking", "oap-1:11800,oap-2:11800")
     assert sender.headers == {"authentication": "t0ken"}
     assert sender.tls is not None
     assert sender.request.max_records == 300
@@ -174,7 +174,7 @@ def test_check_prints_warnings_and_succeeds(tmp_path: Path, capsys: pytest.Captu
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [f"warning: {file}:{each}" for each in WARNINGS]
     assert "pipe logpipe" in printed.out
-    assert "envoy" not in printed.out
+    assert "future" not in printed.out
 
 
 def test_nothing_that_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,6 +222,181 @@ pipes:
         f"{file}:12: pipes[0].sender.forwarders[0]: the pipe logs is left out: the forwarder "
         "'native-log-grpc-forwarder' cannot send the events of the receiver (http)",
     ]
+
+
+def _pipe(name: str, protocol: str, queue: str, **receiver: int) -> str:
+    """A pipe with the keys that Satellite's own configuration has."""
+    otlp = protocol == "otlp-metrics-v1"
+    options = "".join(f"\n        {key}: ${{RECEIVER_{key.upper()}:{value}}}" for key, value in receiver.items())
+    sizes = "\n        event_buffer_size: ${EVENTS:5000}\n        partition: ${PARTITION:4}"
+    limits = {"flush_time": "${FLUSH:1000}", "max_buffer_size": "${BUFFER:200}", "min_flush_events": "${LEAST:1}"}
+    flush = "".join(f"\n      {key}: {value}" for key, value in limits.items())
+    routing = "\n          routing_rule_lru_cache_size: ${SIZE:5000}\n          routing_rule_lru_cache_ttl: ${TTL:180}"
+    labels = "\n          routing_label_keys: net.host.name,host.name,job,service.name" if otlp else ""
+    return f"""
+  - common_config:
+      pipe_name: {name}
+    gatherer:
+      server_name: "grpc-server"
+      receiver:
+        plugin_name: "grpc-{protocol}-receiver"{options}
+      queue:
+        plugin_name: "{queue}"{sizes if queue == "memory-queue" else ""}
+    processor:
+      filters:
+    sender:
+      fallbacker:
+        plugin_name: none-fallbacker{flush if queue == "memory-queue" else ""}
+      client_name: grpc-client
+      forwarders:
+        - plugin_name: {protocol}-grpc-forwarder{(routing + labels) if otlp or "meter" in protocol else ""}"""
+
+
+_ENVOY = {"flush_time": 1000, "limit_count": 500}
+#: The pipes of Satellite's own configuration, and what their receivers take here.
+PIPES: dict[str, tuple[str, str]] = {
+    "logpipe": ("native-log", "logs"),
+    "managementpipe": ("native-management", "management"),
+    "tracingpipe": ("native-tracing", "traces"),
+    "profilepipe": ("native-profile", "profile"),
+    "asyncprofilerpipe": ("native-async-profiler", "async_profiler"),
+    "cdspipe": ("native-cds", "cds"),
+    "eventpipe": ("native-event", "events"),
+    "jvmpipe": ("native-jvm", "jvm"),
+    "clrpipe": ("native-clr", "clr"),
+    "meterpipe": ("native-meter", "meters"),
+    "envoy-als-v2": ("envoy-als-v2", "envoy_access_logs_v2"),
+    "envoy-als-v3": ("envoy-als-v3", "envoy_access_logs_v3"),
+    "envoy-metrics-v2": ("envoy-metrics-v2", "envoy_metrics_v2"),
+    "envoy-metrics-v3": ("envoy-metrics-v3", "envoy_metrics_v3"),
+    "processpipe": ("native-process", "process"),
+    "ebpf-profilingpipe": ("native-ebpf-profiling", "ebpf_profiling"),
+    "ebpf-accesslog-pipe": ("native-ebpf-accesslog", "ebpf_access_logs"),
+    "otlp-metrics-v1-pipe": ("otlp-metrics-v1", "metrics"),
+}
+#: With the keys and the pipes of Satellite's own satellite_config.yaml.
+WHOLE = """\
+logger:
+  log_pattern: ${LOG_PATTERN:%time [%level][%field] - %msg}
+  time_pattern: ${TIME_PATTERN:2006-01-02 15:04:05.000}
+  level: ${LEVEL:info}
+telemetry:
+  cluster: ${CLUSTER:satellite-cluster}
+  service: ${SERVICE:satellite-service}
+  instance: ${INSTANCE:satellite-instance}
+  export_type: ${EXPORT_TYPE:prometheus,pprof}
+  prometheus:
+    address: ${PROMETHEUS_ADDRESS::1234}
+    endpoint: ${PROMETHEUS_ENDPOINT:/metrics}
+  metrics_service:
+    client_name: ${CLIENT_NAME:grpc-client}
+    interval: ${INTERVAL:10}
+    metric_prefix: ${METRIC_PREFIX:sw_stl_}
+  pprof:
+    address: ${PPROF_ADDRESS::6060}
+sharing:
+  clients:
+    - plugin_name: "grpc-client"
+      finder_type: ${FINDER:static}
+      server_addr: ${OAP:127.0.0.1:11800}
+      kubernetes_config:
+        api_server: ${API_SERVER:}
+        namespaces:
+          - ${NAMESPACE:default}
+        kind: ${KIND:pod}
+        extra_port:
+          port: ${PORT:11800}
+      enable_tls: ${TLS:false}
+      client_pem_path: ${CLIENT_PEM_PATH:"client.pem"}
+      client_key_path: ${CLIENT_KEY_PATH:"client.key"}
+      insecure_skip_verify: ${INSECURE_SKIP_VERIFY:false}
+      ca_pem_path: ${CA_PEM_PATH:"ca.pem"}
+      check_period: ${CHECK_PERIOD:5}
+      authentication: ${AUTHENTICATION:""}
+      timeout:
+        unary: ${TIMEOUT_UNARY:5s}
+        stream: ${TIMEOUT_STREAM:20s}
+  servers:
+    - plugin_name: "grpc-server"
+      address: ${ADDRESS:":11800"}
+      tls_cert_file: ${TLS_CERT_FILE:""}
+      tls_key_file: ${TLS_KEY_FILE:""}
+      accept_limit:
+        cpu_utilization: ${CPU_UTILIZATION:75}
+        connection_count: ${CONNECTION_COUNT:4000}
+pipes:""" + "".join(
+    _pipe(
+        name,
+        protocol,
+        "none-queue" if name == "cdspipe" else "memory-queue",
+        **(_ENVOY if protocol.startswith("envoy") else {}),
+    )
+    for name, (protocol, _) in PIPES.items()
+)
+
+
+def test_all_pipes_of_satellites_own_configuration_run_here(tmp_path: Path) -> None:
+    pipeline = _load(tmp_path, WHOLE, TIMEOUT_UNARY="3s").pipeline
+    assert [each.name for each in pipeline.pipes] == list(PIPES)
+    for pipe in pipeline.pipes:
+        receiver: Any = pipe.receivers[0]
+        assert receiver.signals == (PIPES[pipe.name][1],)
+        assert receiver.type == ("otlp" if pipe.name == "otlp-metrics-v1-pipe" else "skywalking")
+        backend: Any = getattr(receiver, "backend", None)
+        if pipe.name in ("profilepipe", "asyncprofilerpipe", "cdspipe", "processpipe", "ebpf-profilingpipe"):
+            assert (backend.endpoint, backend.timeout) == ("127.0.0.1:11800", timedelta(seconds=3))
+        else:
+            assert backend is None
+        assert bool(pipe.senders) == (pipe.name not in ("asyncprofilerpipe", "cdspipe"))
+        for sender in pipe.senders:
+            given: Any = sender
+            assert (given.type, given.endpoint) == (receiver.type, "127.0.0.1:11800")
+            assert given.retry.timeout == timedelta(seconds=20)
+            assert sender.takes is not None
+            assert any(each.startswith(receiver.makes) for each in sender.takes)
+
+
+def test_warnings_about_satellites_own_configuration(tmp_path: Path) -> None:
+    warnings = [each.partition(": ")[2] for each in _load(tmp_path, WHOLE).warnings]
+    asking = ("asyncprofilerpipe", "cdspipe")
+    expected = []
+    for number, name in enumerate(PIPES):
+        queue = f"pipes[{number}].gatherer.queue"
+        if name.startswith("envoy"):
+            words = "an open stream is pushed each second, and before a part has 1 MiB; this is left out"
+            expected += [f"pipes[{number}].gatherer.receiver.{key}: {words}" for key in ("flush_time", "limit_count")]
+        if name in asking:
+            directory = f"satellite-mmap-queue/{name}"
+            expected.append(f"{queue}: the queue of pipe {name} stays empty, in {directory}: its calls are passed on")
+            continue
+        if name in ("meterpipe", "otlp-metrics-v1-pipe"):
+            forwarder = f"pipes[{number}].sender.forwarders[0]"
+            words = "metrics go to the first address that is connected, so nothing is cached"
+            expected += [f"{forwarder}.routing_rule_lru_cache_{key}: {words}" for key in ("size", "ttl")]
+        if name == "otlp-metrics-v1-pipe":
+            words = "metrics go to the first address that is connected, whatever their labels are"
+            expected.append(f"{forwarder}.routing_label_keys: {words}")
+        expected += [
+            f"{queue}: the memory-queue of pipe {name} becomes a queue on disk, in satellite-mmap-queue/{name}",
+            f"{queue}.partition: a queue has one partition for each process of `gather: {{processes: …}}`; "
+            "this is left out",
+            f"pipes[{number}].sender.fallbacker: failed requests are not dropped, but retried without limit "
+            "(`then: block`)",
+        ]
+    assert sorted(warnings) == sorted(
+        [
+            "logger: is left out; `--log-level` sets the level, and logs go to stderr",
+            "telemetry.export_type: there is no export of telemetry as 'pprof'; it is left out",
+            "telemetry.cluster: cluster, service, instance: metrics have no such labels; Prometheus may add them",
+            "sharing.servers[0].accept_limit.cpu_utilization: a limit by CPU is not supported; a full queue refuses "
+            "clients",
+            *expected,
+        ]
+    )
+
+
+def test_receivers_of_satellites_own_configuration_fit_one_server(tmp_path: Path) -> None:
+    rehearse(_load(tmp_path, WHOLE).pipeline)
 
 
 @pytest.mark.parametrize("signal", ["jvm", "clr", "event", "management", "profile", "tracing", "meter", "log"])

@@ -1,14 +1,16 @@
 """Senders by gRPC: what receivers get, and what their answers mean."""
 
+import asyncio
+
 import grpc
 import pytest
 from google.protobuf.any_pb2 import Any as ProtobufAny
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from mmapqueue.pipeline._event import SKYWALKING_METERS
+from mmapqueue.pipeline._skywalking import LOGS, METERS, SEGMENT, TARGETS, content_type
 from mmapqueue.pipeline.event_pb2 import Batch, LogList
-from mmapqueue.pipeline.process.columns import LOGS, SEGMENT
+from mmapqueue.pipeline.process.senders import RequestLimits
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
 from pipeline.receiving import grpc_receiver
@@ -82,19 +84,90 @@ def test_events_are_sent_as_spark_has_serialized_them() -> None:
     assert (batch.key, list(batch.events)) == ("q/0/0-3", [b"event 0", b"event 1", b"event 2"])
 
 
-def test_skywalking_gets_streams_of_its_own_messages() -> None:
-    logs = [row(i, LogList(logs=[b"a%d" % i, b"b%d" % i]).SerializeToString(), LOGS) for i in range(2)]
+def test_skywalking_gets_the_streams_and_messages_that_were_received() -> None:
     segments = [row(5, b"segment", SEGMENT), row(6, b"other", SEGMENT)]
+    ping = content_type("skywalking.instance_ping")
     with grpc_receiver() as (endpoint, receiver):
         sender = SkyWalkingSender(name="s", endpoint=endpoint)
-        sent(sender, *logs)
+        for payload in (LOGS, content_type("envoy.access_logs_v3")):
+            sent(sender, row(0, LogList(logs=[b"a", b"b"]).SerializeToString(), payload))
         sent(sender, *segments)
-        sent(sender, row(7, b"meters", SKYWALKING_METERS))
-        error = failed(sender, row(8, b"x", "text/plain"))
+        sent(sender, row(7, b"meters", METERS))
+        sent(sender, row(8, b"ping", ping))
+        error = failed(sender, row(9, b"x", "text/plain"))
     assert [(call.path, call.messages) for call in receiver.calls] == [
-        ("/skywalking.v3.LogReportService/collect", [b"a0", b"b0", b"a1", b"b1"]),
+        ("/skywalking.v3.LogReportService/collect", [b"a", b"b"]),
+        ("/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs", [b"a", b"b"]),
         ("/skywalking.v3.TraceSegmentReportService/collect", [b"segment", b"other"]),
         ("/skywalking.v3.MeterReportService/collectBatch", [b"meters"]),
+        ("/skywalking.v3.ManagementService/keepAlive", [b"ping"]),
     ]
     assert not error.retryable
     assert "'text/plain'" in error.reason
+
+
+def test_streams_with_inherited_fields_are_never_joined() -> None:
+    sender = SkyWalkingSender(name="s", endpoint="h:1", request=RequestLimits(max_records=7))
+    limits = {each: sender.limits(sender.route(row(0, b"", each))).max_records for each in TARGETS}
+    assert {each for each, most in limits.items() if most == 7} == {
+        SEGMENT,
+        METERS,
+        *(
+            content_type(f"skywalking.{name}")
+            for name in ("span_attached_event", "event", "thread_snapshot", "browser_error_log", "mesh_metrics")
+        ),
+    }
+    assert set(limits.values()) == {1, 7}
+
+
+def test_several_addresses_take_turns_and_meters_stay_with_the_first() -> None:
+    with grpc_receiver() as (one, first), grpc_receiver() as (two, second):
+        sender = SkyWalkingSender(name="s", endpoint=f"{one}, {two}")
+
+        async def send() -> None:
+            client = sender.client()
+            try:
+                for number in range(4):
+                    for each in (SEGMENT, METERS):
+                        line = row(number, b"%d" % number, each)
+                        await client.send(sender.route(line), [line], f"q/0/{number}")
+            finally:
+                await client.close()
+
+        asyncio.run(send())
+    paths = [[(call.path.rpartition("/")[2], call.messages[0]) for call in each.calls] for each in (first, second)]
+    # The first request may meet a server that is connected later than the other one.
+    segments = sorted(message for each in paths for path, message in each if path == "collect")
+    assert segments == [b"0", b"1", b"2", b"3"]
+    assert all(any(path == "collect" for path, _ in each) for each in paths)
+    assert len({index for index, each in enumerate(paths) for path, _ in each if path == "collectBatch"} - {0}) <= 1
+    assert [message for path, message in paths[0] if path == "collectBatch"][-3:] == [b"1", b"2", b"3"]
+
+
+def test_a_server_that_is_away_gets_nothing_until_it_is_back() -> None:
+    with grpc_receiver() as (gone, _):
+        pass
+    with grpc_receiver() as (endpoint, receiver):
+        sender = SkyWalkingSender(name="s", endpoint=f"{gone},{endpoint}")
+        for number in range(3):
+            sent(sender, row(number, b"%d" % number, METERS))
+            sent(sender, row(number, b"%d" % number, SEGMENT))
+    assert len(receiver.calls) == 6
+    error = failed(sender, row(0, b"x", METERS))
+    assert (error.retryable, error.reason) == (True, f"UNAVAILABLE: none of {gone},{endpoint} can be connected")
+
+
+def test_a_request_that_fails_on_its_way_is_not_sent_to_the_other_server() -> None:
+    def fail(_position: int, context: grpc.ServicerContext) -> None:
+        context.abort(grpc.StatusCode.UNAVAILABLE, "it may have been stored")
+
+    with grpc_receiver(fail) as (one, first), grpc_receiver(fail) as (two, second):
+        error = failed(SkyWalkingSender(name="s", endpoint=f"{one},{two}"), row(0, b"x", SEGMENT))
+        assert (error.retryable, error.reason) == (True, "UNAVAILABLE: it may have been stored")
+        assert len(first.calls) + len(second.calls) == 1
+
+
+@pytest.mark.parametrize("endpoint", ["", "h", "h:1,", "h:1,h:1", "h:1,h", "h:1;h:2"])
+def test_addresses_that_are_refused(endpoint: str) -> None:
+    with pytest.raises(ValueError, match="address"):
+        SkyWalkingSender(name="s", endpoint=endpoint)

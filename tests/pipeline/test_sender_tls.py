@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from mmapqueue.pipeline._event import OTLP_LOGS
-from mmapqueue.pipeline.process.columns import SEGMENT
+from mmapqueue.pipeline._skywalking import SEGMENT
 from mmapqueue.pipeline.process.senders import NetworkSender
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.http import HttpSender

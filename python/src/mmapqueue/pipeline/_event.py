@@ -11,7 +11,6 @@ OTLP_LOGS = "application/x-protobuf; proto=otlp.logs"
 OTLP_TRACES = "application/x-protobuf; proto=otlp.traces"
 OTLP_METRICS = "application/x-protobuf; proto=otlp.metrics"
 OTLP_PROFILES = "application/x-protobuf; proto=otlp.profiles"
-SKYWALKING_METERS = "application/x-protobuf; proto=skywalking.meters"
 
 _SEGMENT = 9
 _LOG_LIST = 10
@@ -73,17 +72,17 @@ def encode(
     # Equal arguments give equal bytes in every process, map entries included, since sinks compare repeated writes.
     parts = [header.SerializeToString(deterministic=True)]
     if segment is not None:
-        parts += _field(_SEGMENT, segment)
+        parts += field(_SEGMENT, segment)
     if logs is not None:
-        parts += _field(_LOG_LIST, repeated(_LOGS, logs))
+        parts += field(_LOG_LIST, repeated(_LOGS, logs))
     if data:
-        parts += _field(_DATA, data)
+        parts += field(_DATA, data)
     return b"".join(parts)
 
 
 def repeated(number: int, messages: Sequence[bytes]) -> bytes:
     """Serializes a message with the single field `repeated bytes` (or messages) of that number."""
-    return b"".join(part for message in messages for part in _field(number, message))
+    return b"".join(part for message in messages for part in field(number, message))
 
 
 def data_header(length: int) -> bytes:
@@ -91,7 +90,10 @@ def data_header(length: int) -> bytes:
     return _varint(_DATA << 3 | _LENGTH_DELIMITED) + _varint(length)
 
 
-def _field(number: int, value: bytes) -> tuple[bytes, bytes, bytes]:
+def field(number: int, value: int | bytes) -> tuple[bytes, ...]:
+    """The parts of a serialized field: a number that is not negative, or bytes."""
+    if isinstance(value, int):
+        return _varint(number << 3), _varint(value)
     return _varint(number << 3 | _LENGTH_DELIMITED), _varint(len(value)), value
 
 

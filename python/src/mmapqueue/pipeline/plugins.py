@@ -30,7 +30,7 @@ from mmapqueue._values.durations import time_span
 from mmapqueue._values.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -188,6 +188,22 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
 
 
+class GrpcError(Exception):
+    """Ends a call with a status.
+
+    Args:
+        status: Name of the status, such as "UNAVAILABLE".
+        message: Details for the client.
+
+    Attributes:
+        status: Name of the status.
+    """
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class GrpcCall(Protocol):
     """Properties of one request of gRPC.
 
@@ -210,6 +226,8 @@ class GrpcCall(Protocol):
 Unary: TypeAlias = "Callable[[bytes, GrpcCall], Awaitable[bytes]]"
 #: Takes the messages of a stream and returns the bytes of the reply.
 Stream: TypeAlias = "Callable[[AsyncIterator[bytes], GrpcCall], Awaitable[bytes]]"
+#: Takes the messages of a stream and generates those of the answer.
+Exchange: TypeAlias = "Callable[[AsyncIterator[bytes], GrpcCall], AsyncGenerator[bytes, None]]"
 
 
 class GrpcMethods(Protocol):
@@ -230,6 +248,12 @@ class GrpcMethods(Protocol):
 
     def stream(self, path: str, handler: Stream, *, owner: str = "a receiver", pipe: str = "") -> None:
         """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
+
+    def exchange(self, path: str, handler: Exchange, *, owner: str = "a receiver", pipe: str = "") -> None:
+        """Registers a method that answers with any number of messages: also one of both. Otherwise as `unary`.
+
+        The client gets each reply at once.
+        """
 
     def answer(self, path: str, *, reply: bytes = b"") -> None:
         """Answers requests to a method with these bytes, unless a handler is registered for it.

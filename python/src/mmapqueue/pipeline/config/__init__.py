@@ -8,6 +8,8 @@ from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
     DEAD_LETTER,
     Address,
+    Addresses,
+    ClientTls,
     Cors,
     Gather,
     Pipe,
@@ -23,6 +25,8 @@ from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
 __all__ = [
     "DEAD_LETTER",
     "Address",
+    "Addresses",
+    "ClientTls",
     "ConfigFileError",
     "Cors",
     "DeadLetter",

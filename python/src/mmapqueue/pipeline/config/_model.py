@@ -58,8 +58,19 @@ def check_address(value: str) -> str:
 
 _ORIGIN = re.compile(r"\*|[A-Za-z][A-Za-z0-9+.-]*://[^\s/,@]+")
 
+
+def check_addresses(value: str) -> str:
+    """Returns addresses, separated by commas, without blanks; raises ValueError if one is invalid or repeated."""
+    addresses = [check_address(each.strip()) for each in value.split(",")]
+    if len(set(addresses)) < len(addresses):
+        raise ValueError(f"an address is repeated in {value}")
+    return ",".join(addresses)
+
+
 #: "HOST:PORT"; port 0 means any free one.
 Address = Annotated[str, AfterValidator(check_address)]
+#: One or several "HOST:PORT", separated by commas.
+Addresses = Annotated[str, AfterValidator(check_addresses)]
 
 
 class Tls(Options):
@@ -107,6 +118,20 @@ class Cors(Options):
             each == "*" or re.fullmatch(re.escape(each.lower()).replace(r"\*", "[^/]*"), origin.lower())
             for each in self.origins
         )
+
+
+class ClientTls(Options):
+    """TLS of a client.
+
+    Attributes:
+        ca: PEM file of the authorities to trust; the system's, when None.
+        certificate: PEM file of the client's own chain, with `key`.
+        key: PEM file of its private key.
+    """
+
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
 
 
 class Server(Options):

@@ -15,9 +15,13 @@ from mmapqueue.pipeline.config._satellite_parts import (
     MEMORY_QUEUES,
     QUEUE_KEYS,
     Part,
+    asks,
+    client_of,
     forwarder_of,
+    only_asks,
     receiver_of,
     server_of,
+    timeout_of,
 )
 from mmapqueue.pipeline.config._yaml import Document
 
@@ -50,11 +54,11 @@ class _Pipe:
     line: int
     server: Part
     receivers: list[dict[str, Any]]
-    senders: list[dict[str, Any]]
-    queue: dict[str, Any]
-    batch: dict[str, Any]
     lines: dict[str, int]
-    request: dict[str, Any]
+    senders: list[dict[str, Any]] = field(default_factory=list)
+    queue: dict[str, Any] = field(default_factory=dict)
+    batch: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
     retry: dict[str, Any] = field(default_factory=dict)
 
 
@@ -122,7 +126,9 @@ class _Translation:
             if client.get("finder_type", "static") != "static":
                 self.warn((*here, "finder_type"), "addresses are static; a Kubernetes service has one name for all")
                 continue
-            self.clients[name] = {**client, "@": here}
+            self.clients[name] = client
+            for key, words in client_of(client).warnings:
+                self.warn((*here, key), words)
 
     def _server(self, options: dict[str, Any], at: Location) -> None:
         name = str(options.get("plugin_name", ""))
@@ -152,23 +158,34 @@ class _Translation:
         forwarders = self._forwarders(name, sender, (*at, "sender"), receiver)
         if not forwarders:
             return
+        if asks(receiver):
+            client = self.clients[str(sender["client_name"])]
+            backend = {**client_of(client).options, "timeout": timeout_of(client, "unary", "5s")}
+            receiver = {**receiver, "backend": backend}
         server = self.servers[str(gatherer["server_name"])]
         group = _Pipe(
             name=name,
             line=line_of(at, self.source.lines),
             server=server,
             receivers=[receiver],
-            senders=forwarders,
-            queue=self._queue(name, gatherer, server, (*at, "gatherer", "queue")),
-            batch=self._batch(sender, (*at, "sender")),
-            request={"request": {"max_records": _number(sender.get("max_buffer_size"), 200)}},
             lines={
                 "receivers": line_of((*at, "gatherer", "receiver"), self.source.lines),
                 "queue": line_of((*at, "gatherer", "queue"), self.source.lines),
                 "senders": line_of((*at, "sender"), self.source.lines),
             },
         )
-        group.retry = self._fallbacker(_mapping(sender.get("fallbacker")), (*at, "sender", "fallbacker"))
+        queue_at = (*at, "gatherer", "queue")
+        if only_asks(receiver):
+            group.queue = {"dir": f"{_DIRECTORY}/{name}"}
+            self.warn(
+                queue_at, f"the queue of pipe {name} stays empty, in {group.queue['dir']}: its calls are passed on"
+            )
+        else:
+            group.senders = forwarders
+            group.queue = self._queue(name, gatherer, server, queue_at)
+            group.batch = self._batch(sender, (*at, "sender"))
+            group.request = {"request": {"max_records": _number(sender.get("max_buffer_size"), 200)}}
+            group.retry = self._fallbacker(_mapping(sender.get("fallbacker")), (*at, "sender", "fallbacker"))
         self.pipes.append(group)
 
     def _receiver(self, pipe: str, gatherer: dict[str, Any], at: Location) -> dict[str, Any] | None:
@@ -177,15 +194,17 @@ class _Translation:
             return None
         options = _mapping(gatherer.get("receiver"))
         plugin = str(options.get("plugin_name", ""))
-        receiver = receiver_of(plugin, options)
+        part = receiver_of(plugin, options)
         server = str(gatherer.get("server_name", ""))
-        if receiver is None:
+        if part is None:
             self.warn((*at, "receiver"), f"the pipe {pipe} is left out: there is no receiver {plugin!r}")
             return None
         if server not in self.servers:
             self.warn((*at, "server_name"), f"the pipe {pipe} is left out: there is no server {server!r}")
             return None
-        return {**receiver, "server": server}
+        for key, words in part.warnings:
+            self.warn((*at, "receiver", key), words)
+        return {**part.options, "server": server}
 
     def _forwarders(
         self, pipe: str, sender: dict[str, Any], at: Location, receiver: dict[str, Any]
@@ -196,7 +215,7 @@ class _Translation:
         for index, each in enumerate(_list(sender.get("forwarders"))):
             here = (*at, "forwarders", index)
             plugin = str(_mapping(each).get("plugin_name", ""))
-            made = forwarder_of(plugin, client or {})
+            made = forwarder_of(plugin, _mapping(each), client or {})
             if made is None:
                 missing.append((here, f"there is no forwarder {plugin!r}"))
             elif client is None:
@@ -208,7 +227,7 @@ class _Translation:
                 )
             else:
                 for key, words in made.warnings:
-                    self.warn((*client["@"], key), words)
+                    self.warn((*here, key), words)
                 if made.options not in senders:
                     senders.append(made.options)
         for here, words in missing:
@@ -255,7 +274,7 @@ class _Translation:
             queue["queue_capacity_segments"] = least
 
     def _batch(self, sender: dict[str, Any], at: Location) -> dict[str, Any]:
-        batch: dict[str, Any] = {"interval": _number(sender.get("flush_time"), 1000)}
+        batch: dict[str, Any] = {"interval": f"{_number(sender.get('flush_time'), 1000)}ms"}
         least = _number(sender.get("min_flush_events"), 1)
         if least > 1:
             batch["min_records"] = least
@@ -303,14 +322,17 @@ class _Translation:
             document.data["pipes"].append(self._made(group))
 
     def _made(self, group: _Pipe) -> dict[str, Any]:
-        retry = {"retry": group.retry} if group.retry else {}
-        batch = {**group.batch, "interval": f"{group.batch['interval']}ms"}
         pipe: dict[str, Any] = {
             "name": re.sub(r"[^A-Za-z0-9_.-]", "-", group.name).lstrip(".-") or "pipe",
             "queue": group.queue,
             "receivers": group.receivers,
             "senders": [
-                {**each, **retry, **(group.request if each["type"] == "skywalking" else {}), "batch": batch}
+                {
+                    **each,
+                    "retry": {**each["retry"], **group.retry},
+                    **(group.request if each["type"] == "skywalking" else {}),
+                    "batch": group.batch,
+                }
                 for each in group.senders
             ],
         }

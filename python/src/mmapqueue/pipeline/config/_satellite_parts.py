@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Protocols of SkyWalking that can be received here, with their names as signals.
+#: SkyWalking's and Envoy's protocols, with their names as signals.
 _SIGNALS = {
     "log": "logs",
     "tracing": "traces",
@@ -16,10 +16,31 @@ _SIGNALS = {
     "event": "events",
     "management": "management",
     "profile": "profile",
+    "cds": "cds",
+    "async-profiler": "async_profiler",
+    "process": "process",
+    "ebpf-profiling": "ebpf_profiling",
+    "ebpf-accesslog": "ebpf_access_logs",
+    "envoy-als-v2": "envoy_access_logs_v2",
+    "envoy-als-v3": "envoy_access_logs_v3",
+    "envoy-metrics-v2": "envoy_metrics_v2",
+    "envoy-metrics-v3": "envoy_metrics_v3",
 }
+#: Signals with calls that the backend answers, and those of them without data.
+_ASKING = frozenset({"profile", "cds", "async_profiler", "process", "ebpf_profiling"})
+_ONLY_ASKING = frozenset({"cds", "async_profiler"})
 # Earlier versions wrote nativelog for native-log.
-_RECEIVER = re.compile(rf"grpc-native-?({'|'.join(_SIGNALS)})-receiver")
-_FORWARDER = re.compile(rf"native-?({'|'.join(_SIGNALS)})-grpc-forwarder")
+_PROTOCOL = rf"(?:native-?)?({'|'.join(_SIGNALS)})"
+_RECEIVER = re.compile(rf"grpc-{_PROTOCOL}-receiver")
+_FORWARDER = re.compile(rf"{_PROTOCOL}-grpc-forwarder")
+#: Keys of forwarders that are left out, with the reason.
+_FORWARDER_KEYS = {
+    "routing_rule_lru_cache_size": "metrics go to the first address that is connected, so nothing is cached",
+    "routing_rule_lru_cache_ttl": "metrics go to the first address that is connected, so nothing is cached",
+    "routing_label_keys": "metrics go to the first address that is connected, whatever their labels are",
+}
+#: Go's durations that are durations here, too.
+_DURATION = re.compile(r"\d+(ms|s|m|h)")
 #: Queues without a file.
 MEMORY_QUEUES = ("memory-queue", "none-queue")
 #: Options of mmap-queue that have the same meaning here.
@@ -85,36 +106,60 @@ def server_of(name: str, options: dict[str, Any]) -> Part | None:
     return Part(name, made, warnings)
 
 
-def receiver_of(plugin: str, options: dict[str, Any]) -> dict[str, Any] | None:
-    """The receiver for one of Satellite's, without its server; None if it has no counterpart."""
+def receiver_of(plugin: str, options: dict[str, Any]) -> Part | None:
+    """The receiver for one of Satellite's, without its server and backend; None if it has no counterpart."""
     native = _RECEIVER.fullmatch(plugin)
     if native is not None:
-        return {"type": "skywalking", "signals": [_SIGNALS[native[1]]]}
+        made: dict[str, Any] = {"type": "skywalking", "signals": [_SIGNALS[native[1]]]}
+        words = "an open stream is pushed each second, and before a part has 1 MiB; this is left out"
+        return Part(plugin, made, [(key, words) for key in ("flush_time", "limit_count") if key in options])
     if plugin == "grpc-otlp-metrics-v1-receiver":
-        return {"type": "otlp", "signals": ["metrics"]}
+        return Part(plugin, {"type": "otlp", "signals": ["metrics"]})
     if plugin in ("http-native-log-receiver", "http-log-receiver"):
-        return {"type": "http", "path": str(options.get("uri") or "/logging")}
+        return Part(plugin, {"type": "http", "path": str(options.get("uri") or "/logging")})
     return None
 
 
-def forwarder_of(plugin: str, client: dict[str, Any]) -> Part | None:
-    """The sender for one of Satellite's forwarders with a client of type grpc-client; None if it has no counterpart."""
-    address = str(client.get("server_addr") or "localhost:11800")
+def asks(receiver: dict[str, Any]) -> bool:
+    """Whether a receiver takes calls that the backend answers."""
+    return not _ASKING.isdisjoint(receiver.get("signals", ()))
+
+
+def only_asks(receiver: dict[str, Any]) -> bool:
+    """Whether a receiver takes no data, so that nothing can be sent later."""
+    return _ONLY_ASKING.issuperset(receiver.get("signals", ("other",)))
+
+
+def client_of(client: dict[str, Any]) -> Part:
+    """The keys of a sender or backend for a client of type grpc-client."""
+    made: dict[str, Any] = {"endpoint": str(client.get("server_addr") or "localhost:11800")}
     warnings = []
-    if "," in address:
-        warnings.append(("server_addr", "several addresses: the first one is used; a load balancer has one address"))
-        address = address.split(",")[0].strip()
-    if _FORWARDER.fullmatch(plugin):
-        options: dict[str, Any] = {"type": "skywalking", "name": "skywalking", "endpoint": address}
-    elif plugin == "otlp-metrics-v1-grpc-forwarder":
-        options = {"type": "otlp", "name": "otlp", "endpoint": address}
-    else:
-        return None
     if client.get("enable_tls") is True:
         names = {"ca": "ca_pem_path", "certificate": "client_pem_path", "key": "client_key_path"}
-        options["tls"] = {key: str(client[name]) for key, name in names.items() if client.get(name)}
+        made["tls"] = {key: str(client[name]) for key, name in names.items() if client.get(name)}
         if client.get("insecure_skip_verify", True):
             warnings.append(("enable_tls", "certificates of servers are always verified"))
     if client.get("authentication"):
-        options["headers"] = {"authentication": str(client["authentication"])}
-    return Part(plugin, options, warnings)
+        made["headers"] = {"authentication": str(client["authentication"])}
+    return Part("grpc-client", made, warnings)
+
+
+def timeout_of(client: dict[str, Any], kind: str, default: str) -> str:
+    """The time for a call, `unary` or `stream`."""
+    limits = client.get("timeout")
+    given = str(limits.get(kind, default)) if isinstance(limits, dict) else default
+    return given if _DURATION.fullmatch(given) else default
+
+
+def forwarder_of(plugin: str, options: dict[str, Any], client: dict[str, Any]) -> Part | None:
+    """The sender for one of Satellite's forwarders with a client of type grpc-client; None if it has no counterpart."""
+    if _FORWARDER.fullmatch(plugin):
+        made: dict[str, Any] = {"type": "skywalking", "name": "skywalking"}
+    elif plugin == "otlp-metrics-v1-grpc-forwarder":
+        made = {"type": "otlp", "name": "otlp"}
+    else:
+        return None
+    part = client_of(client)
+    made |= part.options | {"retry": {"timeout": timeout_of(client, "stream", "20s")}}
+    warnings = [(key, words) for key, words in _FORWARDER_KEYS.items() if key in options]
+    return Part(plugin, made, warnings)

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Any, Literal, NoReturn
+from contextlib import aclosing
+from typing import Any, Literal, NoReturn, TypeAlias
 from urllib.parse import unquote
 
 import grpc
@@ -27,7 +28,7 @@ from mmapqueue.pipeline.gather.sockets import (
     refuse_connections,
 )
 from mmapqueue.pipeline.gather.wire import Malformed
-from mmapqueue.pipeline.plugins import Stream, Unary
+from mmapqueue.pipeline.plugins import Exchange, GrpcError, Stream, Unary
 
 _LOG = logging.getLogger("mmapqueue.pipeline.grpc")
 #: The maximum number of streams of one connection at a time. Further streams wait in the client.
@@ -42,6 +43,8 @@ _PING_INTERVAL_MS = 10_000
 #: Seconds between two looks, and the number of looks without a further request after which the clients of a stopping
 #: server are taken to wait for their answers; the maximum time in seconds for which these are held.
 _LOOK, _LOOKS, _SETTLE_WITHIN = 0.025, 6, 1.0
+#: One request and one reply; a stream and one reply; any numbers of both.
+_Kind: TypeAlias = Literal["unary", "stream", "exchange"]
 
 
 class Call:
@@ -78,28 +81,32 @@ class GrpcTable:
 
     def __init__(self, server: str) -> None:
         self._server = server
-        #: Handler, whether it takes a stream, owner and pipe, by path.
-        self._methods: dict[str, tuple[Unary | Stream, bool, str, str]] = {}
+        #: Handler, its kind, owner and pipe, by path.
+        self._methods: dict[str, tuple[Unary | Stream | Exchange, _Kind, str, str]] = {}
         self._answers: dict[str, bytes] = {}
 
     def unary(self, path: str, handler: Unary, *, owner: str = "a receiver", pipe: str = "") -> None:
         """As `GrpcMethods.unary`."""
-        self._add(path, handler, owner, pipe, streams=False)
+        self._add(path, handler, owner, pipe, "unary")
 
     def stream(self, path: str, handler: Stream, *, owner: str = "a receiver", pipe: str = "") -> None:
         """As `GrpcMethods.stream`."""
-        self._add(path, handler, owner, pipe, streams=True)
+        self._add(path, handler, owner, pipe, "stream")
+
+    def exchange(self, path: str, handler: Exchange, *, owner: str = "a receiver", pipe: str = "") -> None:
+        """As `GrpcMethods.exchange`."""
+        self._add(path, handler, owner, pipe, "exchange")
 
     def answer(self, path: str, *, reply: bytes = b"") -> None:
         """As `GrpcMethods.answer`."""
         self._answers[path] = reply
 
-    def _add(self, path: str, handler: Any, owner: str, pipe: str, *, streams: bool) -> None:
+    def _add(self, path: str, handler: Any, owner: str, pipe: str, kind: _Kind) -> None:
         if path in self._methods:
             raise ValueError(
                 f"server {self._server}: {self._methods[path][2]} already receives {path}; {owner} needs another server"
             )
-        self._methods[path] = handler, streams, owner, pipe
+        self._methods[path] = handler, kind, owner, pipe
 
     def add(self, other: "GrpcTable") -> None:
         """Adds all methods of another table.
@@ -107,8 +114,8 @@ class GrpcTable:
         Raises:
             ValueError: A method is in both.
         """
-        for path, (handler, streams, owner, pipe) in other._methods.items():
-            self._add(path, handler, owner, pipe, streams=streams)
+        for path, (handler, kind, owner, pipe) in other._methods.items():
+            self._add(path, handler, owner, pipe, kind)
         self._answers.update(other._answers)
 
     @property
@@ -116,8 +123,8 @@ class GrpcTable:
         """The number of pipes that have methods."""
         return len({pipe for _, _, _, pipe in self._methods.values()})
 
-    def find(self, path: str) -> tuple[Any, bool, str] | None:
-        """The handler of a method, whether it takes a stream, and its pipe; None for none."""
+    def find(self, path: str) -> tuple[Any, _Kind, str] | None:
+        """The handler of a method, its kind, and its pipe; None for none."""
         found = self._methods.get(path)
         if found is not None:
             return found[0], found[1], found[3]
@@ -130,7 +137,7 @@ class GrpcTable:
                 pass
             return reply
 
-        return discard, True, ""
+        return discard, "stream", ""
 
 
 class GrpcServer:
@@ -142,7 +149,7 @@ class GrpcServer:
 
     The status of a request is that of the handler's exception: `mmapqueue.Full` RESOURCE_EXHAUSTED with a RetryInfo;
     `mmapqueue.TooLarge` and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE;
-    anything else INTERNAL.
+    `GrpcError` its own; anything else INTERNAL.
 
     Example:
         server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:4317"))
@@ -185,6 +192,10 @@ class GrpcServer:
         """As `GrpcMethods.stream`, in the present table."""
         self.table.stream(path, handler, **options)
 
+    def exchange(self, path: str, handler: Exchange, **options: Any) -> None:
+        """As `GrpcMethods.exchange`, in the present table."""
+        self.table.exchange(path, handler, **options)
+
     def answer(self, path: str, *, reply: bytes = b"") -> None:
         """As `GrpcMethods.answer`, in the present table."""
         self.table.answer(path, reply=reply)
@@ -200,27 +211,47 @@ class GrpcServer:
         found = self.table.find(path)
         if found is None:
             return None
-        handler, streams, pipe = found
+        handler, kind, pipe = found
+
+        async def exchange(messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+            try:
+                with self._holding.request(pipe, self.table.pipes) as hold:
+                    replies = handler(_measured(messages, hold), Call(path, context))
+                    async with aclosing(replies):
+                        async for reply in replies:
+                            await self._answering.wait()
+                            yield reply
+            except Exception as error:
+                await self._answering.wait()
+                await self._fail(context, path, error)
 
         async def take(messages: AsyncIterator[bytes], context: Any) -> Any:
             failure: Exception | None = None
             try:
                 with self._holding.request(pipe, self.table.pipes) as hold:
-                    request = _measured(messages, hold) if streams else await self._message(path, context, hold)
+                    request = (
+                        _measured(messages, hold) if kind == "stream" else await self._message(path, context, hold)
+                    )
                     reply = await handler(request, Call(path, context))
             except Exception as error:
                 failure = error
             if not self._answering.is_set():
                 await self._answering.wait()
-            if isinstance(failure, Overloaded):
-                peer = Call(path, context).peer
-                self._refusals.note("overloaded", f"{failure}; a request of {peer} to {path} is refused")
             if failure is not None:
-                await _abort(context, path, failure)
+                await self._fail(context, path, failure)
             return reply
 
+        if kind == "exchange":
+            return grpc.stream_stream_rpc_method_handler(exchange)
         # A method of one message, too: its handler begins with the headers, so that its message has a time limit.
         return grpc.stream_unary_rpc_method_handler(take)
+
+    async def _fail(self, context: Any, path: str, error: Exception) -> NoReturn:
+        """Ends a request with the status for an error."""
+        if isinstance(error, Overloaded):
+            peer = Call(path, context).peer
+            self._refusals.note("overloaded", f"{error}; a request of {peer} to {path} is refused")
+        await _abort(context, path, error)
 
     async def _message(self, path: str, context: Any, hold: Hold) -> bytes:
         """Reads the one message of a request."""
@@ -395,6 +426,8 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
         await context.abort(code, str(error), _retry_after(str(error), error.retry_after))
     if isinstance(error, _Late):
         await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, str(error))
+    if isinstance(error, GrpcError):
+        await context.abort(grpc.StatusCode[error.status], str(error))
     if isinstance(error, mmapqueue.TooLarge | Malformed):
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     if isinstance(error, mmapqueue.MmapQueueError):

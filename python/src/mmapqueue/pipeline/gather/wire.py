@@ -1,6 +1,8 @@
 """The protobuf wire format, as far as receivers need it: the fields of a message, without its schema."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+
+from mmapqueue.pipeline._event import field
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _FIXED32 = 0, 1, 2, 5
 
@@ -55,6 +57,43 @@ def repeated(message: bytes, number: int) -> list[bytes]:
                 raise Malformed(f"field {number} of a protobuf message is a number and not bytes")
             found.append(value)
     return found
+
+
+class Inherited:
+    """Fields that the messages of a stream take over from earlier ones, as they were last.
+
+    Args:
+        numbers: Their numbers: numbers, texts or messages.
+    """
+
+    def __init__(self, numbers: Collection[int]) -> None:
+        self._numbers = frozenset(numbers)
+        self._values: dict[int, int | bytes] = {}
+
+    def read(self, messages: Sequence[bytes]) -> None:
+        """Takes over the fields of messages.
+
+        Raises:
+            Malformed: One is not a protobuf message.
+        """
+        if self._numbers:
+            for message in messages:
+                for number, value in fields(message):
+                    # 0 and the empty text mean that a field is left out.
+                    if number in self._numbers and value:
+                        self._values[number] = value
+
+    def completed(self, message: bytes) -> bytes:
+        """The message with the fields before it that it leaves out.
+
+        Raises:
+            Malformed: It is not a protobuf message.
+        """
+        if not self._values:
+            return message
+        present = {number for number, value in fields(message) if value}
+        absent = [b"".join(field(number, self._values[number])) for number in self._values if number not in present]
+        return b"".join((*absent, message))
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:

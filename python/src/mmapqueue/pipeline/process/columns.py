@@ -1,4 +1,4 @@
-"""Columns of an event's row, and the content types of SkyWalking's payloads."""
+"""Columns of an event's row."""
 
 from __future__ import annotations
 
@@ -15,6 +15,3 @@ TYPES = {
     "id": "string",
     "source": "string",
 }
-
-SEGMENT = "application/x-protobuf; proto=skywalking.segment"
-LOGS = "application/x-protobuf; proto=skywalking.logs"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from mmapqueue.pipeline.config import Address
+from mmapqueue.pipeline._channels import Channels, Unreachable
+from mmapqueue.pipeline.config import Addresses, ClientTls
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._network import ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._network import NetworkSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
 #: Status codes of requests that can never succeed. All others are outages, also of credentials.
@@ -31,62 +32,63 @@ REFUSED = frozenset(
 #: How gRPC's libraries say RESOURCE_EXHAUSTED of a message beyond the server's limit.
 _TOO_LARGE = re.compile(r"larger than max|exceeds (the )?maximum", re.IGNORECASE)
 _DETAILS = "grpc-status-details-bin"
-_OPTIONS = (
-    # Disables gRPC's retries: attempts are counted by the sender alone.
-    ("grpc.enable_retries", 0),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 5000),
-)
 
 
 class GrpcClient:
-    """A channel. Belongs to the event loop on which it is created.
+    """Calls methods of one server, or of several of which any may take a request.
+
+    Belongs to the event loop on which it is created.
 
     Args:
-        endpoint: HOST:PORT.
+        endpoint: HOST:PORT, or several separated by commas.
         tls: Plain text when None.
         headers: Metadata of each call.
         compression: "gzip" or "none".
     """
 
     def __init__(self, endpoint: str, tls: ClientTls | None, headers: Mapping[str, str], compression: str) -> None:
-        gzip = grpc.Compression.Gzip if compression == "gzip" else grpc.Compression.NoCompression
-        if tls is None:
-            self._channel = grpc.aio.insecure_channel(endpoint, options=_OPTIONS, compression=gzip)
-        else:
-            credentials = grpc.ssl_channel_credentials(
-                root_certificates=tls.ca.read_bytes() if tls.ca else None,
-                private_key=tls.key.read_bytes() if tls.key else None,
-                certificate_chain=tls.certificate.read_bytes() if tls.certificate else None,
-            )
-            self._channel = grpc.aio.secure_channel(endpoint, credentials, options=_OPTIONS, compression=gzip)
+        self._channels = Channels(endpoint, tls, compression)
         self._headers = [(name.lower(), value) for name, value in headers.items()]
 
     async def close(self) -> None:
-        """Closes the channel; calls in flight fail."""
-        await self._channel.close(None)
+        """Closes the channels; calls in flight fail."""
+        await self._channels.close()
 
-    async def unary(self, path: str, request: bytes, key: str) -> bytes:
-        """Calls a method with one message; raises `Undelivered`."""
+    async def unary(self, path: str, request: bytes, key: str, *, one_server: bool = False) -> bytes:
+        """Calls a method with one message; raises `Undelivered`.
+
+        Args:
+            path: The method.
+            request: The message.
+            key: Idempotency key.
+            one_server: Use the first connected server in the order of `endpoint`, and not any of them.
+        """
+        channel = await self._channel(one_server)
         try:
-            reply: bytes = await self._channel.unary_unary(path)(request, metadata=self._metadata(key))
+            reply: bytes = await channel.unary_unary(path)(request, metadata=self._metadata(key))
         except grpc.aio.AioRpcError as error:
             raise undelivered(error) from None
         return reply
 
-    async def stream(self, path: str, messages: Sequence[bytes], key: str) -> bytes:
-        """Calls a method with a stream of messages; raises `Undelivered`."""
+    async def stream(self, path: str, messages: Sequence[bytes], key: str, *, one_server: bool = False) -> bytes:
+        """Calls a method with a stream of messages. Otherwise as `unary`."""
 
         async def each() -> AsyncIterator[bytes]:
             for message in messages:
                 yield message
 
+        channel = await self._channel(one_server)
         try:
-            reply: bytes = await self._channel.stream_unary(path)(each(), metadata=self._metadata(key))
+            reply: bytes = await channel.stream_unary(path)(each(), metadata=self._metadata(key))
         except grpc.aio.AioRpcError as error:
             raise undelivered(error) from None
         return reply
+
+    async def _channel(self, one_server: bool) -> Any:  # noqa: FBT001
+        try:
+            return await self._channels.pick(first=one_server)
+        except Unreachable as error:
+            raise Undelivered(f"UNAVAILABLE: {error}", retryable=True) from None
 
     def _metadata(self, key: str) -> tuple[tuple[str, str], ...]:
         return (*self._headers, ("idempotency-key", key))
@@ -115,15 +117,15 @@ class GrpcConnection:
 
 
 class GrpcSender(NetworkSender):
-    """A network sender with one gRPC channel for each worker process.
+    """A network sender with one gRPC channel for each worker process and address.
 
     Attributes:
-        endpoint: HOST:PORT of the server.
+        endpoint: HOST:PORT of the server, or several separated by commas.
         tls: TLS settings; None for plain text.
         compression: Of messages.
     """
 
-    endpoint: Address
+    endpoint: Addresses
     tls: ClientTls | None = None
     compression: Literal["none", "gzip"] = "none"
 

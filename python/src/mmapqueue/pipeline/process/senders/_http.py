@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 
 import aiohttp
 
+from mmapqueue.pipeline.config import ClientTls
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._network import ClientTls
 
 #: Statuses of 400 to 499 that do not speak of the request: a later attempt, or one with other credentials, may succeed.
 _OUTAGES = frozenset({401, 403, 407, 408, 425, 429})

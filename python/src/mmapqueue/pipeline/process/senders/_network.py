@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 import mmapqueue
-from mmapqueue.pipeline.plugins import Options, Sender, SenderContext
+from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.columns import TYPES
 from mmapqueue.pipeline.process.dead_letters import as_events, serialized
 from mmapqueue.pipeline.process.events import record
@@ -33,20 +32,6 @@ _JSON, _RECORD = "json", "record"
 _NOTES = "finished"
 #: Column with the event's time in milliseconds since 1970: workers get no timestamps.
 _TIME = "time_ms"
-
-
-class ClientTls(Options):
-    """TLS of a client.
-
-    Attributes:
-        ca: PEM file of the authorities to trust; the system's, when None.
-        certificate: PEM file of the client's own chain, with `key`.
-        key: PEM file of its private key.
-    """
-
-    ca: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
 
 
 class NetworkSender(Sender):

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from pydantic import Field, model_validator
 
+from mmapqueue.pipeline.config import ClientTls
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._http import HttpConnection
-from mmapqueue.pipeline.process.senders._network import ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._network import NetworkSender
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
 _NEEDS: dict[str, tuple[str, ...]] = {

@@ -17,12 +17,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
 from pydantic import model_validator
 
-from mmapqueue.pipeline.config._model import check_address
+from mmapqueue.pipeline.config import ClientTls
+from mmapqueue.pipeline.config._model import check_addresses
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcConnection
 from mmapqueue.pipeline.process.senders._http import HttpConnection
-from mmapqueue.pipeline.process.senders._network import ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._network import NetworkSender
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
 _PROTOBUF = "application/x-protobuf; proto=otlp."
@@ -65,7 +66,8 @@ class OtlpSender(NetworkSender):
     its rows count as rejected.
 
     Attributes:
-        endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs and the other paths.
+        endpoint: HOST:PORT for gRPC, or several separated by commas; for HTTP the base URL of /v1/logs and the other
+            paths.
         protocol: grpc or http.
         merge: Events of one signal become one request, up to the limits of `request`, by concatenation of their bytes.
         compression: The compression of requests.
@@ -82,7 +84,7 @@ class OtlpSender(NetworkSender):
     @model_validator(mode="after")
     def _check(self) -> OtlpSender:
         if self.protocol == "grpc":
-            check_address(self.endpoint)
+            check_addresses(self.endpoint)
         elif not self.endpoint.startswith(("http://", "https://")):
             raise ValueError(f"endpoint = {self.endpoint}: an http:// or https:// URL is needed with protocol: http")
         elif self.tls is not None and not self.endpoint.startswith("https:"):
@@ -127,7 +129,8 @@ class OtlpSender(NetworkSender):
 async def _export(merged: Merged, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
     signal, is_json = _signal(route)
     body = protobuf_of(signal, rows[0]["data"]) if is_json else merged(rows)
-    _check_partial(await grpc.unary(_RPCS[signal], body, key))
+    # Backends compute rates from the metrics that one server gets.
+    _check_partial(await grpc.unary(_RPCS[signal], body, key, one_server=signal == "metrics"))
 
 
 class _Http:
