@@ -448,7 +448,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         [
             "6: pipes[0].senders[0]: a sender of type otlp sends the content types "
             "application/x-protobuf; proto=otlp., application/json; proto=otlp.; the pipe receives "
-            "application/cloudevents+json, application/x-protobuf; proto=envoy., application/x-protobuf; proto=skywalking., text/x-syslog",
+            "application/cloudevents+json, application/x-protobuf; proto=envoy., "
+            "application/x-protobuf; proto=skywalking., text/x-syslog",
         ],
     ),
     "a queue where dead letters go": (
