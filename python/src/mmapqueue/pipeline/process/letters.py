@@ -13,8 +13,8 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 import mmapqueue
-from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline._skywalking import LOGS, SEGMENT
+from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline.process.dead_letters import ABOUT, FORM, RECORD, ROW
 
 #: The consumer that acks the dead letters that were sent again. The others stay.
