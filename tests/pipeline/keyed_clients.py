@@ -12,12 +12,16 @@ from collections import Counter
 from collections.abc import Callable
 
 import grpc
+import msgpack
+import pyarrow as pa
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+from mmapqueue.pipeline.gather.receivers.remote_write_pb2 import WriteRequest
 
 EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 #: The names of the clients: HTTP/1.1 with a connection for many requests or for each one, ids of events in place of a
-#: key, and gRPC, which is HTTP/2, with one or several requests at a time.
-CLIENTS = ("http keep-alive", "http connecting", "http ids", "grpc", "grpc in parallel")
+#: key, Prometheus' remote write, gRPC, which is HTTP/2, with one or several requests at a time, and Fluent's chunks.
+CLIENTS = ("http keep-alive", "http connecting", "http ids", "remote write", "grpc", "grpc in parallel", "fluent")
 #: A request whose answer takes longer is repeated.
 _SECONDS = 5.0
 
@@ -34,15 +38,18 @@ class KeyedClients:
         attempts: The number of attempts by their outcome: answered, reset by the client, or an error.
     """
 
-    def __init__(self, grpc_address: str, http_address: str, chance: random.Random) -> None:
+    def __init__(self, grpc_address: str, http_address: str, fluent_port: int, chance: random.Random) -> None:
         self.answered: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
         self.unanswered = 0
-        self._grpc, self._http = grpc_address, http_address
+        self._grpc, self._http, self._fluent_port = grpc_address, http_address, fluent_port
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._sent = 0
-        kinds = (self._keep_alive, self._connecting, self._ids, self._unary, self._parallel)
+        kinds = (
+            *(self._keep_alive, self._connecting, self._ids, self._remote_write),
+            *(self._unary, self._parallel, self._fluent),
+        )
         self._threads = [
             threading.Thread(target=kind, args=(name, random.Random(chance.random())), daemon=True)
             for name, kind in zip(CLIENTS, kinds, strict=True)
@@ -116,6 +123,18 @@ class KeyedClients:
 
         self._run(name, attempt)
 
+    def _remote_write(self, name: str, chance: random.Random) -> None:
+        def attempt(number: int) -> None:
+            request = WriteRequest()
+            series = request.timeseries.add()
+            series.labels.add(name="__name__", value="number")
+            series.samples.add(value=number, timestamp=1_760_000_000_000)
+            body = pa.Codec("snappy").compress(request.SerializeToString(), asbytes=True)
+            with contextlib.closing(self._connection()) as used:
+                self._post(used, "/api/v1/write", body, {"Idempotency-Key": f"{name} {number}"}, chance)
+
+        self._run(name, attempt)
+
     def _connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self._http, timeout=_SECONDS)
 
@@ -129,11 +148,8 @@ class KeyedClients:
     ) -> None:
         try:
             connection.request("POST", path, body, {"Content-Type": "application/x-protobuf", **headers})
-            if chance.random() < 0.1:
-                time.sleep(chance.choice([0, chance.uniform(0, 0.01)]))  # any moment
-                assert connection.sock is not None
-                connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                raise Reset
+            assert connection.sock is not None
+            _reset(connection.sock, chance)
             answer = connection.getresponse()
             answer.read()
         except BaseException:
@@ -141,6 +157,30 @@ class KeyedClients:
             raise
         if answer.status not in (200, 204):
             raise http.client.HTTPException(f"status {answer.status}")
+
+    # ---- Fluent's Forward protocol
+
+    def _fluent(self, name: str, chance: random.Random) -> None:
+        connection: socket.socket | None = None
+
+        def attempt(number: int) -> None:
+            nonlocal connection
+            used = connection or socket.create_connection(("127.0.0.1", self._fluent_port), _SECONDS)
+            connection = None
+            chunk = f"{name} {number}"
+            try:
+                used.sendall(msgpack.packb(["kills", [[1_760_000_000, {"log": str(number)}]], {"chunk": chunk}]))
+                _reset(used, chance)
+                answer = used.recv(1000)
+                if not answer:
+                    raise ConnectionResetError("the connection ends without an answer")
+            except BaseException:
+                used.close()
+                raise
+            assert msgpack.unpackb(answer) == {"ack": chunk}
+            connection = used
+
+        self._run(name, attempt)
 
     # ---- gRPC
 
@@ -169,6 +209,14 @@ class KeyedClients:
         return grpc.insecure_channel(self._grpc, options=options)
 
 
+def _reset(connection: socket.socket, chance: random.Random) -> None:
+    """Leaves a tenth of the requests at any moment: raises Reset after it has made the close a reset."""
+    if chance.random() < 0.1:
+        time.sleep(chance.choice([0, chance.uniform(0, 0.01)]))  # any moment
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise Reset
+
+
 def _export(channel: grpc.Channel, key: str, number: int, chance: random.Random) -> None:
     call = channel.unary_unary(EXPORT).future(otlp(number), timeout=_SECONDS, metadata=(("idempotency-key", key),))
     if chance.random() < 0.1:
@@ -185,9 +233,12 @@ def otlp(number: int) -> bytes:
     return bytes(made.SerializeToString())
 
 
-def number_of(data: bytes) -> int:
+def number_of(content_type: str, data: bytes) -> int:
     """The number of an event."""
     if data.startswith(b"{"):
         return int(json.loads(data)["id"])
+    if content_type.endswith("proto=prometheus.WriteRequest"):
+        return int(WriteRequest.FromString(data).timeseries[0].samples[0].value)
     (resource,) = ExportLogsServiceRequest.FromString(data).resource_logs
-    return int(resource.scope_logs[0].log_records[0].body.int_value)
+    body = resource.scope_logs[0].log_records[0].body
+    return int(body.string_value or body.int_value)

@@ -37,7 +37,7 @@ _EVERY = 20
 WHOLE, JVM, PYTHON, SPARK_JOB = "gather", "its JVM", "its Python", "process"
 
 
-def settings(directory: Path, grpc_port: int, http_port: int, processes: int) -> dict[str, object]:
+def settings(directory: Path, grpc_port: int, http_port: int, fluent_port: int, processes: int) -> dict[str, object]:
     """The configuration."""
     return {
         "name": "keys",
@@ -55,6 +55,8 @@ def settings(directory: Path, grpc_port: int, http_port: int, processes: int) ->
                     {"type": "otlp", "server": "grpc"},
                     {"type": "otlp", "server": "http"},
                     {"type": "http", "server": "http", "path": "/ids", "key_fields": ["id"]},
+                    {"type": "remote_write", "server": "http"},
+                    {"type": "fluent", "listen": f"tcp://127.0.0.1:{fluent_port}"},
                 ],
                 "checkpoints": str(directory / "checkpoints"),
                 "senders": [
@@ -74,9 +76,9 @@ class Loop:
     """Both halves, their clients, and the kills."""
 
     def __init__(self, directory: Path, chance: random.Random, processes: int) -> None:
-        grpc_port, http_port = free_ports(2)
+        grpc_port, http_port, fluent_port = free_ports(3)
         config = directory / "pipeline.yaml"
-        config.write_text(yaml.safe_dump(settings(directory, grpc_port, http_port, processes)))
+        config.write_text(yaml.safe_dump(settings(directory, grpc_port, http_port, fluent_port, processes)))
         (directory / "logs").mkdir()
         self.directory = directory
         self.chance = chance
@@ -85,7 +87,7 @@ class Loop:
         self.unanswered = 0
         self.gather = self._service("gather", config)
         self.process = self._service("process", config)
-        self.clients = KeyedClients(f"127.0.0.1:{grpc_port}", f"127.0.0.1:{http_port}", chance)
+        self.clients = KeyedClients(f"127.0.0.1:{grpc_port}", f"127.0.0.1:{http_port}", fluent_port, chance)
 
     def _service(self, name: str, config: Path) -> Service:
         return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], self.directory / "logs")
@@ -177,7 +179,7 @@ def run(kills: int, directory: Path, *, seed: int = 0, processes: int = 1) -> di
         sent = loop.finish()
     finally:
         loop.close()
-    found = Counter(number_of(row.data) for row in rows_of_parquet(directory / "archive"))
+    found = Counter(number_of(row.content_type, row.data) for row in rows_of_parquet(directory / "archive"))
     lost = sent - len(found)
     twice = {number: times for number, times in found.items() if times > 1}
     assert set(found) <= set(range(sent))

@@ -1,5 +1,6 @@
 """Reloads of gather: what is equal goes on, what is different changes, and a bad file changes nothing."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 import conftest
@@ -23,6 +25,7 @@ from mmapqueue.pipeline.config import load, only_by_restart, value_of
 from .configuring import pipeline
 from .gathering import SECONDS, Gather, gathering, request, stored
 from .load_clients import ANSWERED, CLIENTS, Clients
+from .receiving import free_port
 
 #: Changes of the file, each of which is applied to the original one.
 CHANGES = {
@@ -144,6 +147,60 @@ def test_a_bad_file_changes_nothing(tmp_path: Path, before: str, after: str, err
         ended = reload(gather)
         assert (ended.returncode, ended.stdout) == (0, f"gather (process {gather.pid}): reloaded\n")
         assert post(gather, "/x") == 204
+
+
+def test_receivers_with_sockets_of_their_own_go_on_or_start_again(tmp_path: Path) -> None:
+    fluent, statsd = free_port(), free_port()
+    receivers = (
+        f"{{type: fluent, listen: 'tcp://127.0.0.1:{fluent}'}}, {{type: statsd, listen: 'tcp://127.0.0.1:{statsd}'}}"
+    )
+    with gathering(tmp_path) as gather:
+
+        def reloaded(*changes: tuple[str, str]) -> None:
+            text = original
+            for before, after in changes:
+                assert before in text
+                text = text.replace(before, after, 1)
+            gather.file.write_text(text)
+            assert _control.ask("gather", str(gather.file)) == (gather.pid, [])
+
+        original = gather.file.read_text()
+        added = ("receivers: [", f"receivers: [{receivers}, ")
+        reloaded(added)
+        with socket.create_connection(("127.0.0.1", fluent), SECONDS) as logger:
+            assert acknowledged(logger, "a")
+            with socket.create_connection(("127.0.0.1", statsd), SECONDS) as lines:
+                lines.sendall(b"hits:1|c\n")
+                assert conftest.eventually(lambda: len(stored(tmp_path / "queue")) == 2, SECONDS)
+                # Another receiver changes.
+                reloaded(added, ("[{type: fluent,", "[{type: http, server: http, path: /x}, {type: fluent,"))
+                assert acknowledged(logger, "b")
+                lines.sendall(b"hits:1|c\n")
+                assert conftest.eventually(lambda: len(stored(tmp_path / "queue")) == 4, SECONDS)
+                # They themselves change: their connections end.
+                reloaded(
+                    added,
+                    ("type: fluent,", "type: fluent, max_connections: 9,"),
+                    ("type: statsd,", "type: statsd, max_connections: 9,"),
+                )
+                for each in (logger, lines):
+                    with contextlib.suppress(ConnectionResetError):
+                        assert each.recv(1) == b""
+        # A client that has got no answer repeats its message, and it is stored once.
+        with socket.create_connection(("127.0.0.1", fluent), SECONDS) as logger:
+            assert acknowledged(logger, "b")
+            assert acknowledged(logger, "c")
+        assert len(stored(tmp_path / "queue")) == 5
+        reloaded()
+        for port in (fluent, statsd):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), SECONDS)
+
+
+def acknowledged(logger: socket.socket, chunk: str) -> bool:
+    """Whether Fluent's client gets the answer to a message."""
+    logger.sendall(msgpack.packb(["app", [[1_760_000_000, {"log": chunk}]], {"chunk": chunk}]))
+    return bool(msgpack.unpackb(logger.recv(1000)) == {"ack": chunk})
 
 
 def post(gather: Gather, path: str, **headers: str) -> int:
