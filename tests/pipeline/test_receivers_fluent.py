@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import socket
 import ssl
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,24 @@ def test_clients_wait_while_the_queue_is_full(error: Exception) -> None:
         assert next(answers(connection)) == {"ack": "a"}
         assert serving.inbox.refused == 2
         assert len(serving.inbox.puts) == 1
+
+
+def test_a_client_that_has_gone_is_not_waited_for() -> None:
+    with Serving(FluentReceiver(listen=TCP)) as serving:
+        for ends in (False, True):  # The end of a connection, and a reset.
+            serving.inbox.failures += [Full("no consumer")] * 1_000_000
+            with connect(serving) as connection:
+                connection.sendall(msgpack.packb(["app", [ONE], {"chunk": "a"}]))
+                wait_for(lambda: serving.inbox.refused)
+                if ends:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            wait_for(lambda: not serving.run(held(serving)))
+            serving.inbox.failures.clear()
+            serving.inbox.refused = 0
+        assert not serving.inbox.records
+        with connect(serving) as connection:
+            connection.sendall(msgpack.packb(["app", [ONE], {"chunk": "a"}]))
+            assert next(answers(connection)) == {"ack": "a"}
 
 
 def test_what_is_not_stored_is_not_acknowledged() -> None:

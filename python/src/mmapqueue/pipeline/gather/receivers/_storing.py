@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 
 import mmapqueue
 from mmapqueue.pipeline._timeout import timeout
@@ -17,7 +18,7 @@ async def store(
     events: "list[bytes]",
     *,
     what: str,
-    waits: bool,
+    waits: Callable[[], bool],
     stopping: asyncio.Event,
     key: bytes | None = None,
 ) -> bool:
@@ -27,12 +28,13 @@ async def store(
         host: The pipe.
         events: Serialized events.
         what: What they are, for the log: "syslog: 5 messages".
-        waits: Whether the client can wait.
+        waits: Whether the client waits. Called after each attempt that has failed.
         stopping: Set when the receiver stops.
         key: The identity of the request.
 
     Returns:
-        Whether they are stored, or dropped as `on_full` says. Otherwise they are lost, which is logged.
+        Whether they are stored, or dropped as `on_full` says. Otherwise they are lost, unless the client sends them
+        again, which is logged.
     """
     pause = _FIRST_RETRY
     while True:
@@ -45,11 +47,13 @@ async def store(
             problem = error
             known = isinstance(error, mmapqueue.MmapQueueError)
             host.log.warning("%s: %s", what.partition(":")[0], error, exc_info=None if known else error)
-        if not waits or stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
+        waiting = waits()
+        if not waiting or stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
             host.log.log(
-                logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
-                "%s are lost: %s",
+                logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waiting else logging.WARNING,
+                "%s are %s: %s",
                 what,
+                "lost" if key is None else "not stored and not acknowledged",
                 problem,
             )
             return False

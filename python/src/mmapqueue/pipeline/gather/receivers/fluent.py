@@ -283,10 +283,15 @@ class _Connection:
             self._host,
             [self._encoded(each) for each in events],
             what=f"fluent: {len(records)} records of {self._peer}",
-            waits=True,
+            # One that has gone sends a chunk again, on another connection.
+            waits=(lambda: True) if chunk is None else self._waits,
             stopping=self._receiver.stopping,
             key=key,
         )
+
+    def _waits(self) -> bool:
+        """Whether the client waits for its answer, as far as the system knows."""
+        return not (self._reader.at_eof() or self._writer.transport.is_closing())
 
     def _events(self, records: "list[LogRecord]") -> "list[bytes]":
         """Requests of OTLP with the records, as few as fit into events."""

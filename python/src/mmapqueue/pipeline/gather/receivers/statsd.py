@@ -140,4 +140,4 @@ class StatsdReceiver(Receiver):
             source=f"statsd+{self.protocol}://{client}",
         )
         what = f"statsd: {points.number} points"
-        await store(host, [event], what=what, waits=self.protocol == "tcp", stopping=self._stopping)
+        await store(host, [event], what=what, waits=lambda: self.protocol == "tcp", stopping=self._stopping)

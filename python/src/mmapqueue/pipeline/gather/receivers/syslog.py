@@ -176,4 +176,4 @@ class SyslogReceiver(Receiver):
 
     async def _store(self, host: Host, events: list[bytes], *, waits: bool) -> None:
         what = f"syslog: {len(events)} messages"
-        await store(host, events, what=what, waits=waits, stopping=self._stopping)
+        await store(host, events, what=what, waits=lambda: waits, stopping=self._stopping)
