@@ -194,7 +194,9 @@ def test_what_is_not_stored_is_not_acknowledged() -> None:
         assert not serving.inbox.records
 
 
-def test_a_message_that_is_being_stored_is_acknowledged_when_the_receiver_stops() -> None:
+def test_a_message_that_is_being_stored_is_acknowledged_when_the_receiver_stops(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with Serving(FluentReceiver(listen=TCP)) as serving, connect(serving) as connection, connect(serving) as idle:
         serving.run(serving.inbox.hold())
         connection.sendall(msgpack.packb(["app", [ONE], {"chunk": "a"}]))
@@ -207,6 +209,7 @@ def test_a_message_that_is_being_stored_is_acknowledged_when_the_receiver_stops(
             with contextlib.suppress(ConnectionError):
                 assert each.recv(10) == b""
         assert len(serving.inbox.records) == 1
+    assert caplog.text == ""
 
 
 def test_messages_without_chunks_that_arrive_together_are_stored_together() -> None:
@@ -246,6 +249,7 @@ def test_records_are_divided_among_events_and_one_that_fits_into_none_is_counted
         msgpack.packb(["app", gzip.compress(packed(ONE))[:-3], {"compressed": "gzip"}]),
         msgpack.packb(["app", gzip.compress(bytes(10_000_000)), {"compressed": "gzip"}]),
         msgpack.packb(["app", packed(ONE), {"compressed": "br"}]),
+        msgpack.packb(["app", packed(ONE), {"fluent_signal": 1}]),
         msgpack.packb(["app", SECOND, {"log": "x" * 300_000}]),
         b"\xdd\xff\xff\xff\xff",
         b"\x91" * 3000,
@@ -265,6 +269,7 @@ def test_records_are_divided_among_events_and_one_that_fits_into_none_is_counted
         "gzip cut off",
         "gzip bomb",
         "unknown compression",
+        "metrics of Fluent Bit",
         "too large",
         "too long array",
         "too deep",

@@ -29,11 +29,11 @@ class Message(NamedTuple):
     """One message of a client.
 
     Attributes:
-        records: Its entries.
+        records: Its entries. They are made as they are taken, which raises Malformed for a damaged one.
         chunk: What the client wants back when they are stored; None for nothing.
     """
 
-    records: list[LogRecord]
+    records: Iterator[LogRecord]
     chunk: str | None
 
 
@@ -52,7 +52,7 @@ def message_of(value: Any, limit: int) -> Message:
         limit: The maximum number of bytes of entries after decompression.
 
     Raises:
-        Malformed: It is no message, or its entries are damaged or too large.
+        Malformed: It is no message.
     """
     if type(value) is not list or not 2 <= len(value) <= 4 or type(value[0]) is not str:
         raise Malformed(f"{_shown(value)} is not a message of the Forward protocol: an array with a tag")
@@ -67,8 +67,12 @@ def message_of(value: Any, limit: int) -> Message:
         option = rest[1] if len(rest) > 1 else None
     if option is not None and type(option) is not dict:
         raise Malformed(f"{_shown(option)} is not an option of the Forward protocol: a map")
-    chunk = (option or {}).get("chunk")
-    records = [_record(_text(tag), each) for each in entries]
+    option = option or {}
+    signal = option.get("fluent_signal", 0)
+    if signal != 0:
+        raise Malformed(f"fluent_signal = {_shown(signal)}: metrics and traces of Fluent Bit are not taken; expected 0")
+    chunk = option.get("chunk")
+    records = (_record(_text(tag), each) for each in entries)
     return Message(records, _text(chunk) if isinstance(chunk, str) else None)
 
 

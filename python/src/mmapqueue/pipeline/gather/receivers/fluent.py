@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import socket
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgpack
@@ -35,6 +36,8 @@ _LISTEN = re.compile(r"(?:tcp|tls\+tcp)://.*:(\d{1,5})")
 _READ = 1 << 16
 #: The maximum number of bytes of an event besides its records.
 _HEADER = 1024
+#: Records that are made at once, in some milliseconds.
+_AT_ONCE = 500
 #: Seconds in which a message must arrive, from its first byte.
 _MESSAGE_WITHIN = 60.0
 #: Seconds for the last push of a connection when the receiver stops.
@@ -130,6 +133,10 @@ class FluentReceiver(Receiver):
                 with holding.request(host.pipe, 1) as hold:
                     self._connections[task] = connection = _Connection(self, host, refusals, hold, reader, writer)
                     await connection.serve()
+            except asyncio.CancelledError:
+                # By the stop. Python's streams log tasks that end as cancelled.
+                if not self._stopping.is_set():
+                    raise
             finally:
                 del self._connections[task]
                 writer.transport.abort() if self._stopping.is_set() else writer.close()
@@ -172,6 +179,16 @@ class FluentReceiver(Receiver):
     def stopping(self) -> asyncio.Event:
         """Set while the receiver stops."""
         return self._stopping
+
+
+async def _all(records: "Iterator[LogRecord]") -> "list[LogRecord]":
+    """Makes records, and lets others use the event loop now and then: a message may have many thousands."""
+    made: list[LogRecord] = []
+    for each in records:
+        made.append(each)
+        if len(made) % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return made
 
 
 class _Late(Exception):
@@ -253,12 +270,13 @@ class _Connection:
                 self._ended = self._messages.tell()
                 self._due = asyncio.get_running_loop().time() + _MESSAGE_WITHIN
                 message = message_of(value, self._receiver.max_message_size)
+                records = await _all(message.records)
                 if message.chunk is None:
-                    silent += message.records
+                    silent += records
                     continue
                 await self._store(silent, None)
                 silent = []
-                if not await self._store(message.records, message.chunk):
+                if not await self._store(records, message.chunk):
                     # Without an answer, the client sends it again, on another connection.
                     raise ConnectionAbortedError("a message is not stored")
                 self._writer.write(acknowledgement(message.chunk))
