@@ -139,12 +139,13 @@ def grpc_receiver(
     fail: Callable[[int, grpc.ServicerContext], None] = lambda _position, _context: None,
     answer: bytes = b"",
     tls: grpc.ServerCredentials | None = None,
+    port: int = 0,
 ) -> Iterator[tuple[str, GrpcReceiver]]:
     """A server; its address and what it has got."""
     receiver = GrpcReceiver(fail, answer)
     with ThreadPoolExecutor(4) as pool:
         server = grpc.server(pool, handlers=[receiver])
-        address = "127.0.0.1:0"
+        address = f"127.0.0.1:{port}"
         port = server.add_secure_port(address, tls) if tls else server.add_insecure_port(address)
         server.start()
         try:
