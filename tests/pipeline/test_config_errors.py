@@ -268,13 +268,16 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(
             pipe="filters: [{type: where, condition: 'true'}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]"
         ),
-        ["7: pipes[0].senders[0].encode: needs rows of logs; add the filter {type: explode, rows: logs}"],
+        [
+            "7: pipes[0].senders[0].encode: needs rows of logs or spans; add the filter {type: explode, rows: logs} "
+            "or {type: explode, rows: spans}"
+        ],
     ),
-    "encode of spans": (
+    "encode of points": (
         pipeline(
-            pipe="filters: [{type: explode, rows: spans}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]",
+            pipe="filters: [{type: explode, rows: points}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]",
         ),
-        ["7: pipes[0].senders[0].encode: encodes rows of logs, and the filter explode makes spans; allowed: logs"],
+        ["7: pipes[0].senders[0].encode: the filter explode makes points; allowed: logs, spans"],
     ),
     "encode for a sender of another protocol": (
         pipeline(

@@ -281,6 +281,12 @@ class Pipe(Options):
     def _has_dead_letters(self) -> bool:
         return self.on_undecodable == "dead_letter" or any(each.dead_letters for each in self.senders)
 
+    @property
+    def exploded(self) -> str | None:
+        """What the last filter `explode` makes: logs, spans or points; None without one."""
+        found = [str(getattr(each, "rows", "")) for each in self.filters if each.type == "explode"]
+        return found[-1] if found else None
+
     def consumers(self) -> list[str]:
         """Names of the queue's consumers that `process` has: one for each sender, and that of undecodable records."""
         names = [each.name for each in self.senders]
@@ -329,10 +335,13 @@ class Pipe(Options):
         if sender.takes is not None and not any("proto=otlp" in each for each in sender.takes):
             raise Refused(f"a sender of type {sender.type} does not send OTLP; allowed: without encode", *at)
         if all(each.keeps_types for each in self.filters):
-            raise Refused("needs rows of logs; add the filter {type: explode, rows: logs}", *at)
-        exploded = [str(getattr(each, "rows", "")) for each in self.filters if each.type == "explode"]
-        if exploded and exploded[-1] != "logs":
-            raise Refused(f"encodes rows of logs, and the filter explode makes {exploded[-1]}; allowed: logs", *at)
+            raise Refused(
+                "needs rows of logs or spans; add the filter {type: explode, rows: logs} "
+                "or {type: explode, rows: spans}",
+                *at,
+            )
+        if self.exploded not in (None, "logs", "spans"):
+            raise Refused(f"the filter explode makes {self.exploded}; allowed: logs, spans", *at)
 
 
 class Pipeline(Options):

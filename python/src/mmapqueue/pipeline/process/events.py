@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mmapqueue
 from mmapqueue._values.annotations import DataFrame, SparkSession
-from mmapqueue.pipeline._event import OTLP_LOGS
+from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_TRACES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -213,27 +213,11 @@ def encode_logs(rows: DataFrame) -> DataFrame:
         >>> mmapqueue.write(errors.select(record(errors).alias("value")), "/data/errors")
     """
     if "body" not in rows.columns:
-        raise ValueError(
-            "encode: otlp needs rows of logs, which have a column body; add the filter {type: explode, rows: logs}; "
-            f"columns: {', '.join(rows.columns)}"
-        )
+        raise ValueError(_not_rows(rows, "logs", "body"))
     sql = _functions(rows)
-    types = dict(rows.dtypes)
-
-    def text(name: str) -> Column:
-        structured = types.get(name, "").startswith(("struct", "map", "array", "variant"))
-        given = sql.to_json(sql.col(name)) if structured else sql.col(name) if name in types else sql.lit(None)
-        found: Column = given.cast("string")
-        return found
-
-    def micros(name: str) -> Column:
-        is_time = types.get(name, "").startswith("timestamp")
-        given = sql.unix_micros(sql.col(name).cast("timestamp")) if is_time else sql.lit(None)
-        # An argument of a primitive type must not be null.
-        found: Column = sql.coalesce(given, sql.lit(0)).cast("long")
-        return found
-
+    text, micros = _Texts(rows), _Micros(rows)
     number = sql.coalesce(text("severity_number").cast("int"), sql.lit(0))
+    types = dict(rows.dtypes)
     # The fetcher of files alone notes an inode.
     is_file = sql.col("meta")["inode"].isNotNull() if "meta" in types else sql.lit(False)  # noqa: FBT003
     more = sql.create_map(
@@ -247,7 +231,87 @@ def encode_logs(rows: DataFrame) -> DataFrame:
         *(text("resource"), text("service"), text("instance"), text("scope"), text("trace_id"), text("span_id")),
         more.cast("map<string,string>"),
     )
-    made = {"data": request, "content_type": sql.lit(OTLP_LOGS)}
+    return _encoded(rows, request, OTLP_LOGS, "time")
+
+
+def encode_spans(rows: DataFrame) -> DataFrame:
+    """Rows of spans as events of OTLP, the inverse of `explode(rows="spans")`.
+
+    Each row becomes an event with one export request of one span, whose content type is
+    `application/x-protobuf; proto=otlp.traces`. docs/reference/pipeline/events.md says which column becomes which
+    field.
+
+    Args:
+        rows: Rows with the columns of `explode`, or some of them: `span_id` at least.
+
+    Returns:
+        As `encode_logs`; the time of an event is the start of its span.
+
+    Raises:
+        ValueError: There is no column `span_id`: the rows are not spans.
+
+    Example:
+        >>> spans = explode(events_batch(spark, "/data/traces"), rows="spans").where("error IS NULL")
+        >>> slow = encode_spans(spans.where("duration_ns > 1000000000"))
+        >>> mmapqueue.write(slow.select(record(slow).alias("value")), "/data/slow")
+    """
+    if "span_id" not in rows.columns:
+        raise ValueError(_not_rows(rows, "spans", "span_id"))
+    sql = _functions(rows)
+    text, micros = _Texts(rows), _Micros(rows)
+    between = (micros("end") - micros("start")) * 1000
+    nanos = sql.coalesce(sql.col("duration_ns").cast("long"), between) if "duration_ns" in rows.columns else between
+    names = ("name", "kind", "status", "status_message", "attributes", "events", "links", "resource", "service")
+    others = ("instance", "scope", "trace_id", "span_id", "parent_span_id")
+    request = _call(rows, "otlp_span", micros("start"), micros("end"), nanos, *map(text, names + others))
+    return _encoded(rows, request, OTLP_TRACES, "start")
+
+
+def _not_rows(rows: DataFrame, kind: str, column: str) -> str:
+    return (
+        f"encode: otlp needs rows of {kind}, which have a column {column}; add the filter "
+        f"{{type: explode, rows: {kind}}}; columns: {', '.join(rows.columns)}"
+    )
+
+
+class _Texts:
+    """The columns of a frame as texts: null for one that is missing, JSON for a struct, map or array."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        self._sql = _functions(rows)
+        self._types = dict(rows.dtypes)
+
+    def __call__(self, name: str) -> Column:
+        sql = self._sql
+        structured = self._types.get(name, "").startswith(("struct", "map", "array", "variant"))
+        given = sql.to_json(sql.col(name)) if structured else sql.col(name) if name in self._types else sql.lit(None)
+        found: Column = given.cast("string")
+        return found
+
+
+class _Micros:
+    """The times of a frame in µs since 1970: 0 for one that is missing or null."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        self._sql = _functions(rows)
+        self._types = dict(rows.dtypes)
+
+    def __call__(self, name: str) -> Column:
+        sql = self._sql
+        is_time = self._types.get(name, "").startswith("timestamp")
+        given = sql.unix_micros(sql.col(name).cast("timestamp")) if is_time else sql.lit(None)
+        # An argument of a primitive type must not be null.
+        found: Column = sql.coalesce(given, sql.lit(0)).cast("long")
+        return found
+
+
+def _encoded(rows: DataFrame, request: Column, content_type: str, time: str) -> DataFrame:
+    """Events of requests, with the columns of the event that the rows have."""
+    sql = _functions(rows)
+    types = dict(rows.dtypes)
+    made = {"data": request, "content_type": sql.lit(content_type)}
+    if time != "time" and time in types:
+        made["time"] = sql.col(time)
     if "event_name" in types:
         made["name"] = sql.col("event_name")
     if {"id", "index"} <= set(types):

@@ -14,7 +14,6 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
 from pydantic import model_validator
 
 from mmapqueue.pipeline.config import ClientTls
@@ -28,7 +27,7 @@ from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
 _PROTOBUF = "application/x-protobuf; proto=otlp."
 _JSON = "application/json; proto=otlp."
-_REQUESTS = {
+_REQUESTS: dict[str, Any] = {
     "logs": ExportLogsServiceRequest,
     "traces": ExportTraceServiceRequest,
     "metrics": ExportMetricsServiceRequest,
@@ -43,6 +42,11 @@ _RPCS = {
 _PATHS = {"logs": "v1/logs", "traces": "v1/traces", "metrics": "v1/metrics", "profiles": "v1development/profiles"}
 #: Requests of these signals become one by concatenation. Each request of profiles has a dictionary of its own.
 _MERGEABLE = {"logs", "traces", "metrics"}
+#: The nested messages of a request, of the signals whose rows are encoded.
+_LEVELS = {
+    "logs": ("resource_logs", "scope_logs", "log_records"),
+    "traces": ("resource_spans", "scope_spans", "spans"),
+}
 #: Fields that are hexadecimal in OTLP's JSON, and base64 in protobuf's JSON.
 _HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
 _ONE = RequestLimits(max_records=1)
@@ -55,8 +59,8 @@ Merged: TypeAlias = "Callable[[Sequence[Row]], bytes]"
 class OtlpSender(NetworkSender):
     """Sends events that were received by OTLP, unchanged: each event is one Export request.
 
-    With `encode: otlp` it sends rows of logs of any origin. Those of one resource and scope are sent together, up to
-    the limits of `request`.
+    With `encode: otlp` it sends rows of logs or spans of any origin. Those of one resource and scope are sent together,
+    up to the limits of `request`.
 
     Rows of other content types are refused at once, as `retry.refused` says; filter them out by `where`. Events that
     were received as JSON are sent as JSON over HTTP, and converted for gRPC.
@@ -196,21 +200,23 @@ def _body(rows: Sequence[Row]) -> bytes:
 
 
 def _grouped(rows: Sequence[Row]) -> bytes:
-    """Requests of one log record each as one request, with each resource and scope once, in the order of their rows."""
-    made = ExportLogsServiceRequest()
-    resources: dict[bytes, ResourceLogs] = {}
-    scopes: dict[tuple[bytes, bytes], ScopeLogs] = {}
-    for given in ExportLogsServiceRequest.FromString(_body(rows)).resource_logs:
+    """Requests of one record each as one request, with each resource and scope once, in the order of their rows."""
+    signal = str(rows[0]["content_type"])[len(_PROTOBUF) :]
+    by_resource, by_scope, records = _LEVELS[signal]
+    made = _REQUESTS[signal]()
+    resources: dict[bytes, Any] = {}
+    scopes: dict[tuple[bytes, bytes], Any] = {}
+    for given in getattr(_REQUESTS[signal].FromString(_body(rows)), by_resource):
         resource = given.resource.SerializeToString()
         if resource not in resources:
-            resources[resource] = made.resource_logs.add()
+            resources[resource] = getattr(made, by_resource).add()
             resources[resource].resource.CopyFrom(given.resource)
-        for each in given.scope_logs:
+        for each in getattr(given, by_scope):
             scope = resource, each.scope.SerializeToString()
             if scope not in scopes:
-                scopes[scope] = resources[resource].scope_logs.add()
+                scopes[scope] = getattr(resources[resource], by_scope).add()
                 scopes[scope].scope.CopyFrom(each.scope)
-            scopes[scope].log_records.extend(each.log_records)
+            getattr(scopes[scope], records).extend(getattr(each, records))
     grouped: bytes = made.SerializeToString()
     return grouped
 

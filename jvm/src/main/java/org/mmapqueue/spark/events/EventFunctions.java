@@ -32,6 +32,7 @@ public final class EventFunctions implements FunctionCatalog {
             "event_rows", EventRowsFunction::new,
             "record", RecordFunction::new,
             "otlp_log", OtlpLogFunction::new,
+            "otlp_span", OtlpSpanFunction::new,
             "changed_attributes", AttributesFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,

@@ -47,8 +47,8 @@ public final class OtlpLogFunction extends RowFunction<byte[]> {
      * @param service the attribute {@code service.name} of a resource that has none
      * @param instance the attribute {@code service.instance.id} of a resource that has none
      * @param scope name of the scope
-     * @param traceId 32 hexadecimal digits; any other text becomes the attribute {@code trace_id}
-     * @param spanId 16 hexadecimal digits; any other text becomes the attribute {@code span_id}
+     * @param traceId 32 hexadecimal digits; any other text is hashed, and becomes the attribute {@code trace_id}
+     * @param spanId 16 hexadecimal digits; any other text is hashed, and becomes the attribute {@code span_id}
      * @param more attributes to add, unless the record has them
      * @return the serialized ExportLogsServiceRequest
      */
@@ -98,9 +98,5 @@ public final class OtlpLogFunction extends RowFunction<byte[]> {
                 string(input, 10),
                 string(input, 11),
                 input.isNullAt(12) ? null : input.getMap(12));
-    }
-
-    private static UTF8String string(InternalRow input, int column) {
-        return input.isNullAt(column) ? null : input.getUTF8String(column);
     }
 }

@@ -130,8 +130,4 @@ public final class RecordFunction extends RowFunction<byte[]> {
                 string(input, 8),
                 string(input, 9));
     }
-
-    private static UTF8String string(InternalRow input, int column) {
-        return input.isNullAt(column) ? null : input.getUTF8String(column);
-    }
 }

@@ -1,7 +1,9 @@
 package org.mmapqueue.spark.events;
 
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A function of the catalog. Spark calls the static method {@code invoke} that each one has, from generated code and
@@ -38,5 +40,9 @@ abstract class RowFunction<R> implements ScalarFunction<R> {
     @Override
     public final String canonicalName() {
         return "org.mmapqueue." + name;
+    }
+
+    static UTF8String string(InternalRow input, int column) {
+        return input.isNullAt(column) ? null : input.getUTF8String(column);
     }
 }

@@ -145,10 +145,12 @@ class OtlpLogFunctionTest {
 
     @ParameterizedTest
     @CsvSource({"abc.1.2", "0001", "zz0102030405060708090a0b0c0d0eff"})
-    void otherIdentitiesAreAttributes(String identity) {
+    void otherIdentitiesAreHashedAndAttributes(String identity) {
         Map<String, Object> row = only(null, null, identity, null);
         assertEquals("{\"trace_id\":\"" + identity + "\",\"span_id\":\"" + identity + "\"}", row.get("attributes"));
-        assertTrue(!row.containsKey("trace_id") && !row.containsKey("span_id"));
+        String hash = row.get("trace_id").toString();
+        assertTrue(hash.matches("[0-9a-f]{32}"), hash);
+        assertEquals(hash.substring(0, 16), row.get("span_id"));
     }
 
     @ParameterizedTest

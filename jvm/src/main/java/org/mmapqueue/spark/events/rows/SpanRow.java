@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.events.rows;
 
+import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns of a span, one schema for all sources; kinds and states are OpenTelemetry's. */
@@ -52,6 +53,22 @@ public final class SpanRow {
     /** The name of OpenTelemetry's number of a status. */
     public static UTF8String status(long number) {
         return name(STATES, number);
+    }
+
+    /** OpenTelemetry's number of a kind's name, or the number that it is; 0 for any other text and for null. */
+    public static int kindNumber(UTF8String name) {
+        return number(KINDS, name);
+    }
+
+    /** OpenTelemetry's number of a status' name, likewise. */
+    public static int statusNumber(UTF8String name) {
+        return number(STATES, name);
+    }
+
+    private static int number(UTF8String[] names, UTF8String name) {
+        int known = Arrays.asList(names).indexOf(name);
+        UTF8String.IntWrapper number = new UTF8String.IntWrapper();
+        return known >= 0 ? known : name != null && name.toInt(number) ? number.value : 0;
     }
 
     private static UTF8String name(UTF8String[] names, long number) {
