@@ -302,8 +302,8 @@ real-time-kill: $(SPARK_READY) $(JAR) ## Kill queries in real-time mode N=30 tim
 	PYTHONPATH=tests $(SPARK_VENV)/bin/python -m spark.real_time_kills $(N) $(if $(MASTER),--master "$(MASTER)") $(if $(SEED),--seed $(SEED))
 real-time-kill: N ?= 30
 
-pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load, compare (SEED=…)
-	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
+pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill, reload, drain, restart N=50 times under load (PROCESSES=…; SEED=…)
+	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
 
 slow-clients: $(PACKAGE_READY) $(JAR) ## Measure the memory of gather under N=10000 clients that send slowly

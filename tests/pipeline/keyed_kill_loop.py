@@ -3,48 +3,46 @@
     python keyed_kill_loop.py <kills> [--processes N] [--seed N]
 
 The clients reset a tenth of their connections before the answer. Killed at random are gather with its JVM, the JVM
-alone or Python alone, with several processes those of one, and sometimes the Spark job. `process` writes Parquet,
-without the filter `dedupe`. In the end every number that was sent is in the files once.
+alone or Python alone, with several processes those of one, and sometimes the Spark job. In between are reloads, bad
+files, drains and rolling restarts, and kills amid those. `process` writes Parquet, without the filter `dedupe`. In the
+end every number that was sent is in the files once.
 """
 
 import argparse
 import json
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
-
-import yaml
-
-import mmapqueue
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 
 from outputs import rows_of_parquet
+from pipeline.halves import AMID, PLANNED, RESTART, Halves, wait
 from pipeline.keyed_clients import CLIENTS, KeyedClients, number_of
-from pipeline.kill_loop import SPARK, wait
-from services import Service, ServiceError, descendants, free_ports
-from view import committed
+from pipeline.kill_loop import SPARK
+from services import ServiceError, free_ports
 
 #: One of so many kills is that of the Spark job.
 _EVERY = 20
-WHOLE, JVM, PYTHON, SPARK_JOB = "gather", "its JVM", "its Python", "process"
+WHOLE, JVM, SPARK_JOB = "gather", "JVM", "process"
 
 
-def settings(directory: Path, grpc_port: int, http_port: int, fluent_port: int, processes: int) -> dict[str, object]:
-    """The configuration."""
+def settings(
+    directory: Path, grpc_port: int, http_port: int, fluent_port: int, *, processes: int, changed: Counter[str]
+) -> dict[str, object]:
+    """The configuration, by how often each of its parts was changed."""
+    limits = {"max_message_size": "64k", "max_connections": 1000 + changed["server"]}
+    fluent = {"listen": f"tcp://127.0.0.1:{fluent_port}", "max_connections": 1000 + changed["receiver"]}
     return {
         "name": "keys",
         "gather": {"processes": processes},
         "servers": [
-            {"name": "grpc", "type": "grpc", "listen": f"127.0.0.1:{grpc_port}", "max_message_size": "64k"},
-            {"name": "http", "type": "http", "listen": f"127.0.0.1:{http_port}", "max_message_size": "64k"},
+            {"name": "grpc", "type": "grpc", "listen": f"127.0.0.1:{grpc_port}", **limits},
+            {"name": "http", "type": "http", "listen": f"127.0.0.1:{http_port}", **limits},
         ],
         "spark": {"master": "local[2]", "conf": SPARK},
         "pipes": [
@@ -56,7 +54,7 @@ def settings(directory: Path, grpc_port: int, http_port: int, fluent_port: int, 
                     {"type": "otlp", "server": "http"},
                     {"type": "http", "server": "http", "path": "/ids", "key_fields": ["id"]},
                     {"type": "remote_write", "server": "http"},
-                    {"type": "fluent", "listen": f"tcp://127.0.0.1:{fluent_port}"},
+                    {"type": "fluent", **fluent},
                 ],
                 "checkpoints": str(directory / "checkpoints"),
                 "senders": [
@@ -65,6 +63,7 @@ def settings(directory: Path, grpc_port: int, http_port: int, fluent_port: int, 
                         "name": "archive",
                         "format": "parquet",
                         "options": {"path": str(directory / "archive")},
+                        "batch": {"max_records": 100_000 + changed["sender"]},
                     }
                 ],
             }
@@ -72,33 +71,22 @@ def settings(directory: Path, grpc_port: int, http_port: int, fluent_port: int, 
     }
 
 
-class Loop:
+class Loop(Halves):
     """Both halves, their clients, and the kills."""
 
     def __init__(self, directory: Path, chance: random.Random, processes: int) -> None:
-        grpc_port, http_port, fluent_port = free_ports(3)
-        config = directory / "pipeline.yaml"
-        config.write_text(yaml.safe_dump(settings(directory, grpc_port, http_port, fluent_port, processes)))
-        (directory / "logs").mkdir()
-        self.directory = directory
-        self.chance = chance
-        self.processes = processes
-        self.killed: Counter[str] = Counter()
+        ports = free_ports(3)
+        super().__init__(
+            directory,
+            chance,
+            processes,
+            lambda changed: settings(directory, *ports, processes=processes, changed=changed),
+        )
         self.unanswered = 0
-        self.gather = self._service("gather", config)
-        self.process = self._service("process", config)
-        self.clients = KeyedClients(f"127.0.0.1:{grpc_port}", f"127.0.0.1:{http_port}", fluent_port, chance)
+        self.clients = KeyedClients(f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}", ports[2], chance)
 
-    def _service(self, name: str, config: Path) -> Service:
-        return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], self.directory / "logs")
-
-    def start_gather(self) -> None:
-        """Starts gather, and waits until it is ready."""
-        self.gather.start()
-        wait(lambda: self.gather.said("ready:") or self.gather.ended(), "gather does not start")
-
-    def kill(self, which: str) -> None:
-        """Waits for a moment in which all clients get answers, then kills."""
+    def act(self, what: str) -> None:
+        """Waits for a moment in which all clients get answers, then kills, changes or restarts something."""
         before = Counter(self.clients.answered)
         wait(
             lambda: all(self.clients.answered[name] > before[name] for name in CLIENTS),
@@ -106,60 +94,24 @@ class Loop:
             self.process,
         )
         time.sleep(self.chance.uniform(0, 0.2))  # any moment
-        self.killed[which] += 1
+        if what in PLANNED:
+            self.plan(what)
+            return
         self.unanswered += self.clients.unanswered
-        if which == SPARK_JOB:
+        if what in AMID:
+            self.kill_amid(what.rpartition(" ")[2])
+            return
+        self.done[f"{what} killed"] += 1
+        if what == SPARK_JOB:
             self.process.kill()
             self.process.start()
             return
-        if which != WHOLE:
+        if what != WHOLE:
             # The rest runs on for some time, and has to notice.
-            self._kill_part(which)
+            self.kill_part(what)
             time.sleep(self.chance.uniform(0, 0.5))
-        self.gather.kill()
+        self.kill_gather()
         self.start_gather()
-
-    def _kill_part(self, which: str) -> None:
-        owners = [pid for pid in descendants(self.gather.pid) if _is_jvm(pid)]
-        if not owners:
-            return
-        pid = self.chance.choice(owners)
-        with suppress(ProcessLookupError):
-            os.kill(pid if which == JVM else _parent(pid), signal.SIGKILL)
-
-    def finish(self) -> int:
-        """Ends the clients, then gather, then process when it has written all. Returns how many events were sent."""
-        sent = self.clients.stop()
-        self.gather.stop()
-        wait(self.gather.ended, "gather does not end")
-        stored = 0
-        queue = self.directory / "queue"
-        for part in sorted(queue.glob("p=*")) or [queue]:
-            with mmapqueue.Queue(part, read_only=True) as opened:
-                stored += opened.stats().end_offset
-        wait(
-            lambda: committed(self.directory / "checkpoints" / "archive") >= stored,
-            "the archive is not complete",
-            self.process,
-        )
-        self.process.stop()
-        wait(self.process.ended, "process does not end")
-        return sent
-
-    def close(self) -> None:
-        """Kills what runs."""
-        for each in (self.gather, self.process):
-            each.kill()
-
-
-def _is_jvm(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip() == "java"
-    return False
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def run(kills: int, directory: Path, *, seed: int = 0, processes: int = 1) -> dict[str, object]:
@@ -170,13 +122,16 @@ def run(kills: int, directory: Path, *, seed: int = 0, processes: int = 1) -> di
     """
     chance = random.Random(seed)
     loop = Loop(directory, chance, processes)
+    python = "main" if processes == 1 else "partition"
+    acts = [WHOLE, WHOLE, JVM, python, *(each for each in (*PLANNED, *AMID) if processes > 1 or RESTART not in each)]
     try:
         loop.start_gather()
         loop.process.start()
         loop.clients.start()
         for number in range(1, kills + 1):
-            loop.kill(SPARK_JOB if number % _EVERY == 0 else chance.choice([WHOLE, WHOLE, JVM, PYTHON]))
-        sent = loop.finish()
+            loop.act(SPARK_JOB if number % _EVERY == 0 else chance.choice(acts))
+        sent = loop.clients.stop()
+        loop.finish("archive")
     finally:
         loop.close()
     found = Counter(number_of(row.content_type, row.data) for row in rows_of_parquet(directory / "archive"))
@@ -188,7 +143,7 @@ def run(kills: int, directory: Path, *, seed: int = 0, processes: int = 1) -> di
     return {
         "seed": seed,
         "processes": processes,
-        "kills": dict(loop.killed),
+        "done": dict(sorted(loop.done.items())),
         "events, each there once": sent,
         "by client": dict(loop.clients.answered),
         "attempts": dict(loop.clients.attempts),

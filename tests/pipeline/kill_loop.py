@@ -1,10 +1,13 @@
-"""Kills a pipeline at random moments under load from real clients, again and again, and compares in the end.
+"""Kills, reloads, drains and restarts a pipeline at random moments under load, again and again; compares in the end.
 
-    python kill_loop.py <kills> [--seed N] [--directory DIR]
+    python kill_loop.py <number> [--processes N] [--seed N] [--directory DIR]
 
 Two OpenTelemetry clients, a SkyWalking agent and a syslog client feed `mmapqueue gather`; `mmapqueue process` writes
 Parquet (exactly once) and sends HTTP requests (at least once) to a server that fails now and then. Gather, process
-or both are killed with SIGKILL, with all that they have started. In the end everything that was accepted must be in the
+or both are killed with SIGKILL, with all that they have started; in between both reload, by a signal or a command, a
+file that changes a part, nothing, or that is bad; they are stopped and started; and the processes of gather are
+restarted one after the other. Some kills come amid such a change, also to one process alone: the main one, that of a
+partition, its JVM, or a successor that is being prepared. In the end everything that was accepted must be in the
 Parquet files once, and in the requests once when those with equal keys count once; equal keys have equal contents.
 The client sends a request again that a kill left unanswered: each such kill may add one copy of it.
 """
@@ -16,12 +19,9 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-
-import yaml
-
-import mmapqueue
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
@@ -29,32 +29,29 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 import journal
 from compare import check_records
 from outputs import rows_of_parquet
+from pipeline.halves import AMID, PLANNED, RESTART, Halves, wait
 from pipeline.kill_peers import Recorder, SyslogClient, numbers
 from services import Service, free_ports
-from view import committed
 
 DEMO = Path(journal.__file__).parent
 
-#: For a process to start or end, and for the last rows to be written.
-SECONDS = 300.0
 SENDERS = ("archive", "backend")
-PROCESSES = ("gather", "process", "both")
+#: What is done: kills of a half or both, what is planned, and kills amid that.
+ACTS = ("gather", "process", "both", *PLANNED, *AMID)
 
 
-class Pipeline:
-    """Both halves, their clients, and the moments of their kills."""
+class Pipeline(Halves):
+    """Both halves and their clients."""
 
-    def __init__(self, directory: Path, chance: random.Random, url: str) -> None:
-        self.directory = directory
-        self.chance = chance
-        self.gather_kills: list[float] = []
-        self.open_requests = 0
+    def __init__(self, directory: Path, chance: random.Random, url: str, processes: int) -> None:
         port, syslog = free_ports(2)
-        config = directory / "pipeline.yaml"
-        config.write_text(yaml.safe_dump(settings(directory, port, syslog, url)))
-        (directory / "logs").mkdir()
-        self.gather = self._command("gather", config)
-        self.process = self._command("process", config)
+        super().__init__(
+            directory,
+            chance,
+            processes,
+            lambda changed: settings(directory, port, syslog, url, processes=processes, changed=changed),
+        )
+        self.open_requests = 0
         self.syslog = SyslogClient(syslog, 50.0, random.Random(chance.random()))
         self.clients = [
             self._client("otel_client", 0, "--endpoint", f"http://127.0.0.1:{port}", *OTEL_LOAD),
@@ -65,9 +62,6 @@ class Pipeline:
         ]
         self._otel = [journal.Follower(self._journal(number)) for number in range(2)]
 
-    def _command(self, name: str, config: Path) -> Service:
-        return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], self.directory / "logs")
-
     def _client(self, script: str, number: int, *arguments: str) -> Service:
         words = [sys.executable, str(DEMO / f"{script}.py"), "--journal", str(self._journal(number)), *arguments]
         return Service(f"{script}-{number}", words, self.directory / "logs")
@@ -75,38 +69,47 @@ class Pipeline:
     def _journal(self, number: int) -> Path:
         return self.directory / f"client-{number}.jsonl"
 
-    def start_gather(self) -> None:
-        self.gather.start()
-        wait(lambda: self.gather.said("ready:") or self.gather.ended(), "gather does not start")
+    def act(self, what: str) -> None:
+        """Waits for a moment, and does one of `ACTS`."""
+        self._await_moment(what)
+        if what in PLANNED:
+            self.plan(what)
+        elif what in AMID:
+            self.open_requests += self.requests_open()
+            self.kill_amid(what.rpartition(" ")[2])
+        else:
+            self._kill(what)
 
-    def kill(self, which: str) -> None:
+    def _kill(self, which: str) -> None:
         """Kills one half or both, and starts them again."""
         if which == "both" and self.chance.random() < 0.5:
             self.process.kill()
         if which != "process":
-            self.gather_kills.append(self.gather.kill())
+            self.kill_gather()
             self.open_requests += self.requests_open()
         if which != "gather":
             self.process.kill()
+        self.done[f"{which} killed"] += 1
         time.sleep(self.chance.uniform(0, 1))  # the load: the other half runs alone for some time
         if which != "gather":
             self.process.start()
         if which != "process":
             self.start_gather()
 
-    def await_moment(self, which: str) -> None:
+    def _await_moment(self, what: str) -> None:
         """Waits for a moment at random: after some micro-batches, or whatever Spark is at."""
-        if which != "gather" and self.chance.random() < 0.7:
+        if what in ("process", "both") and self.chance.random() < 0.7:
             # Else the kill often comes while Spark starts.
             more = self.begun() + self.chance.randint(1, 6)
             wait(lambda: self.begun() >= more, "no micro-batch begins", self.process, self.gather)
         time.sleep(self.chance.uniform(0, 2))  # the load: any moment
-        if which != "process" and self.chance.random() < 0.8:
+        if what != "process" and self.chance.random() < 0.8:
             # Else gather mostly has nothing that is not answered.
             deadline = time.monotonic() + 10
             while not self.requests_open() and time.monotonic() < deadline:
                 time.sleep(0.001)
-        self.check(self.gather, self.process, *self.clients)
+        for service in (self.gather, self.process, *self.clients):
+            service.ended()  # raises when one has ended with an error
 
     def requests_open(self) -> int:
         """Requests of the OpenTelemetry clients that have no answer."""
@@ -114,42 +117,23 @@ class Pipeline:
             follower.poll()
         return sum(len(follower.open) for follower in self._otel)
 
-    def check(self, *services: Service) -> None:
-        """Raises ServiceError when one has ended with an error."""
-        for service in services:
-            service.ended()
-
     def begun(self) -> int:
         """Micro-batches that were begun."""
-        return sum(1 for name in SENDERS for _ in (self.checkpoint(name) / "offsets").glob("[0-9]*"))
+        checkpoints = self.directory / "checkpoints"
+        return sum(1 for name in SENDERS for _ in (checkpoints / name / "offsets").glob("[0-9]*"))
 
-    def checkpoint(self, sender: str) -> Path:
-        return self.directory / "checkpoints" / sender
-
-    def finish(self) -> int:
-        """Ends the clients, then gather, then process when it has written all. Returns the records of the queue."""
+    def end(self) -> int:
+        """Ends the clients, then both halves. Returns the records of the queue."""
         for client in self.clients:
             client.stop()
         wait(lambda: all(client.ended() for client in self.clients), "the clients do not end", self.gather)
         self.syslog.stop()
-        self.gather.stop()
-        wait(self.gather.ended, "gather does not end")
-        with mmapqueue.Queue(self.directory / "queue", read_only=True) as queue:
-            stored = queue.stats().end_offset
-        for name in SENDERS:
-            while (done := committed(self.checkpoint(name))) < stored:
-                wait(
-                    lambda name=name, done=done: committed(self.checkpoint(name)) > done,
-                    f"{name} makes no progress at {done} of {stored}",
-                    self.process,
-                )
-        self.process.stop()
-        wait(self.process.ended, "process does not end")
-        return stored
+        return self.finish(*SENDERS)
 
     def close(self) -> None:
-        for service in (*self.clients, self.gather, self.process):
-            service.kill()
+        for client in self.clients:
+            client.kill()
+        super().close()
 
     def sent(self) -> dict[str, list[journal.Request]]:
         """What was sent, by kind."""
@@ -171,9 +155,11 @@ SPARK = {
 OTEL_LOAD = ("--log-rate", "300", "--span-rate", "30", "--batch", "100")
 
 
-def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, object]:
-    """The configuration."""
-    backoff = {"first": "50ms", "most": "500ms"}
+def settings(
+    directory: Path, port: int, syslog: int, url: str, *, processes: int, changed: Counter[str]
+) -> dict[str, object]:
+    """The configuration, by how often each of its parts was changed."""
+    backoff = {"first": "50ms", "most": f"{500 + changed['sender']}ms"}
     batch = {"interval": "300ms", "max_records": 2000}
     pipe = {
         "name": "logs",
@@ -181,7 +167,11 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
         "receivers": [
             {"type": "otlp", "server": "grpc"},
             {"type": "skywalking", "server": "grpc"},
-            {"type": "syslog", "listen": f"tcp://127.0.0.1:{syslog}"},
+            {
+                "type": "syslog",
+                "listen": f"tcp://127.0.0.1:{syslog}",
+                "max_connections": 1000 + changed["receiver"],
+            },
         ],
         "checkpoints": str(directory / "checkpoints"),
         "senders": [
@@ -205,28 +195,18 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
     }
     return {
         "name": "kills",
-        "servers": [{"name": "grpc", "type": "grpc", "listen": f"127.0.0.1:{port}"}],
+        "gather": {"processes": processes},
+        "servers": [
+            {
+                "name": "grpc",
+                "type": "grpc",
+                "listen": f"127.0.0.1:{port}",
+                "max_connections": 1000 + changed["server"],
+            }
+        ],
         "spark": {"master": "local[2]", "conf": SPARK},
         "pipes": [pipe],
     }
-
-
-def wait(holds: object, message: str, *alive: Service) -> None:
-    """Waits until something holds.
-
-    Raises:
-        ServiceError: A process that must be alive has ended with an error.
-        TimeoutError: It takes too long.
-    """
-    assert callable(holds)
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        for service in alive:
-            if service.ended():
-                raise RuntimeError(f"{service.name} has ended; see {service.log}")
-        if time.monotonic() > deadline:
-            raise TimeoutError(message)
-        time.sleep(0.05)
 
 
 def verdict(pipeline: Pipeline, recorder: Recorder) -> dict[str, object]:
@@ -259,44 +239,52 @@ def verdict(pipeline: Pipeline, recorder: Recorder) -> dict[str, object]:
     }
 
 
-def run(kills: int, directory: Path, seed: int = 0, processes: tuple[str, ...] = PROCESSES) -> dict[str, object]:
-    """Runs the loop. As many kills as `processes` kill each of them once, in this order; more kills choose at random.
+def run(
+    number: int, directory: Path, seed: int = 0, processes: int = 1, acts: Sequence[str] | None = None
+) -> dict[str, object]:
+    """Runs the loop.
+
+    Args:
+        number: How much is done.
+        directory: Where everything lies.
+        seed: Of what is drawn.
+        processes: `gather.processes`.
+        acts: What is done, in this order; by default it is drawn.
 
     Raises:
         AssertionError: A record is lost, has too many duplicates, or a key has two contents.
     """
     chance = random.Random(seed)
     recorder = Recorder(random.Random(chance.random()))
-    killed: Counter[str] = Counter()
     with recorder.serving() as url:
-        pipeline = Pipeline(directory, chance, url)
+        pipeline = Pipeline(directory, chance, url, processes)
         try:
             pipeline.start_gather()
             pipeline.process.start()
             pipeline.syslog.start()
             for client in pipeline.clients:
                 client.start()
-            for number in range(kills):
-                which = processes[number] if kills <= len(processes) else chance.choice(processes)
-                pipeline.await_moment(which)
-                pipeline.kill(which)
-                killed[which] += 1
-            stored = pipeline.finish()
+            possible = [each for each in ACTS if processes > 1 or not each.endswith(RESTART)]
+            for what in acts or chance.choices(possible, k=number):
+                pipeline.act(what)
+            stored = pipeline.end()
         finally:
             pipeline.close()
-    return {"seed": seed, "kills": dict(killed), "records stored": stored, **verdict(pipeline, recorder)}
+    done = dict(sorted(pipeline.done.items()))
+    return {"seed": seed, "processes": processes, "done": done, "records stored": stored, **verdict(pipeline, recorder)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("kills", type=int)
+    parser.add_argument("number", type=int)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--directory", type=Path, help="where everything lies; a new one in the temporary directory")
-    arguments = parser.parse_args()
+    wanted = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pipeline-kill-") as temporary:
-        directory = arguments.directory or Path(temporary)
-        print(f"{arguments.kills} kills, seed {arguments.seed}, {directory}", flush=True)
-        print(json.dumps(run(arguments.kills, directory, arguments.seed), indent=1))
+        directory = wanted.directory or Path(temporary)
+        print(f"{wanted.number} kills and changes, seed {wanted.seed}, {directory}", flush=True)
+        print(json.dumps(run(wanted.number, directory, wanted.seed, wanted.processes), indent=1))
 
 
 if __name__ == "__main__":

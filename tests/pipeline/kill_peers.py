@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+import select
 import socket
 import struct
 import threading
@@ -116,7 +117,7 @@ class SyslogClient:
     """Sends syslog messages over TCP: a connection for some, closed by both sides before the next one.
 
     Syslog has no answers. The messages of a connection count as accepted when the server has ended it after the client
-    closed its own side. A killed server resets it.
+    closed its own side. A killed server resets it. One that stops may end it before: it has not got the rest.
 
     Attributes:
         requests: What was sent, a connection each.
@@ -160,12 +161,18 @@ class SyslogClient:
             try:
                 for number in request.numbers:
                     connection.sendall(frame(b"<14>1 2026-01-31T12:00:00Z host shop - - - number=%d" % number))
+                closed = not _ended(connection)
                 connection.shutdown(socket.SHUT_WR)
-                closed = connection.recv(1) == b""
+                closed = connection.recv(1) == b"" and closed
             except OSError:
                 closed = False
         if closed:
             request.answered = time.time()
+
+
+def _ended(connection: socket.socket) -> bool:
+    """Whether the other side, which sends nothing, has ended the connection."""
+    return bool(select.select([connection], (), (), 0)[0])
 
 
 def _counted(message: bytes) -> bytes:
