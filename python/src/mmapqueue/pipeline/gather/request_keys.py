@@ -3,6 +3,9 @@
 An entry with the keys of some requests is written before they are pushed as one batch of an idempotent producer, and a
 mark with the producer's last sequence after it. So whether an entry without a mark counts is known by the queue, which
 stores a batch and its sequence together.
+
+A loss of power may leave less of the files than of the queue, and the other way round. No sequence is used twice, and
+an entry counts only if its own sequence is the last one. So what is left has no key of a request that is lost.
 """
 
 import fcntl
@@ -66,6 +69,8 @@ class RequestKeys:
         self._old: dict[bytes, int] = {}
         #: The last sequence of each partition that has a mark.
         self._last: dict[int, int] = {}
+        #: The highest sequence of each partition in the files.
+        self._highest: dict[int, int] = {}
         #: The entry of each partition that has no mark yet.
         self._open: dict[int, tuple[int, list[bytes]]] = {}
         #: Whether the last entry of this partition has a mark.
@@ -92,7 +97,8 @@ class RequestKeys:
                     if durable:
                         self._queue.flush()
                     last = self._queue.last_sequence(PRODUCER)
-                    self._append(self._partition, -1 if last is None else last, [], durable=False)
+                    # What it forgets must stay forgotten, whatever the queue gets next.
+                    self._append(self._partition, -1 if last is None else last, [], durable=True)
                     self._settled = True
             except OSError as error:
                 raise self._failed(error) from error
@@ -131,7 +137,9 @@ class RequestKeys:
         try:
             if len(self._new) >= self.most:
                 self._rotate()
-            sequence = self._last[self._partition] + 1
+            last = self._last[self._partition]
+            # Also after what was not stored: if its mark is lost, a later request would make it count.
+            sequence = self._highest[self._partition] + 1
             self._settled = False
             self._append(self._partition, sequence, names, durable=durable)
         except OSError as error:
@@ -140,10 +148,10 @@ class RequestKeys:
             is_new = push(sequence) is not None
         except (mmapqueue.Full, mmapqueue.TooLarge):
             # Nothing was stored. After any other error, the queue is asked before the next entry.
-            self._mark(sequence - 1)
+            self._mark(last)
             raise
         if not is_new:
-            self._mark(sequence - 1)
+            self._mark(last)
             self._settled = False
             raise mmapqueue.MmapQueueError(f"the queue has sequence {sequence} of {PRODUCER} already, from elsewhere")
         self._mark(sequence)
@@ -187,6 +195,7 @@ class RequestKeys:
             # No process is writing. One has ended within a write, or the power was lost.
             _LOG.warning("%s: %d bytes after byte %d are no entry; they are cut off", self._path(_NEW), rest, self._at)
             os.ftruncate(self._file, self._at)
+            os.fdatasync(self._file)
 
     def _open_files(self, *, load_old: bool) -> None:
         if load_old:
@@ -255,12 +264,13 @@ class RequestKeys:
 
     def _take(self, partition: int, sequence: int, names: list[bytes]) -> None:
         """Takes an entry, or a mark, which has no names."""
+        self._highest[partition] = max(sequence, self._highest.get(partition, -1))
         if names:
             self._open[partition] = sequence, names
             return
         opened = self._open.pop(partition, None)
-        if opened is not None and opened[0] <= sequence:
-            value = opened[0] << _PARTITION_BITS | partition
+        if opened is not None and opened[0] == sequence:
+            value = sequence << _PARTITION_BITS | partition
             self._new.update(dict.fromkeys(opened[1], value))
         elif sequence < self._last.get(partition, -1):
             # The queue is older than the keys, for instance after it was restored: what it lost may come again.
@@ -279,6 +289,8 @@ class RequestKeys:
     def _rotate(self) -> None:
         """Begins a new file, and forgets what only the one before the present one has."""
         assert self._file is not None
+        # Its last mark, too: the next entry, in the new file, is durable before it otherwise.
+        os.fdatasync(self._file)
         self._path(_NEW).replace(self._path(_OLD))
         os.close(self._file)
         self._file = None
