@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import yaml
@@ -187,7 +186,7 @@ class Halves:
             os.kill(half.pid, signal.SIGHUP)
         for (half, number), count in zip(halves, before, strict=True):
             wait(
-                partial(lambda half, least: _outcomes(half, outcome) >= least, half, count + number),
+                lambda half=half, least=count + number: _outcomes(half, outcome) >= least,
                 f"no reload of {half.name}{outcome}",
                 half,
             )
@@ -249,7 +248,7 @@ class Halves:
             checkpoint = self.directory / "checkpoints" / name
             while (done := committed(checkpoint)) < stored:
                 wait(
-                    partial(lambda checkpoint, done: committed(checkpoint) > done, checkpoint, done),
+                    lambda checkpoint=checkpoint, done=done: committed(checkpoint) > done,
                     f"{name} makes no progress at {done} of {stored}",
                     self.process,
                 )
@@ -263,13 +262,14 @@ class Halves:
             each.kill()
 
 
-def wait(holds: Callable[[], object], message: str, *alive: Service) -> None:
+def wait(holds: object, message: str, *alive: Service) -> None:
     """Waits until something holds.
 
     Raises:
         ServiceError: A process that must be alive has ended with an error.
         TimeoutError: It takes too long.
     """
+    assert callable(holds)
     deadline = time.monotonic() + SECONDS
     while not holds():
         for service in alive:

@@ -27,7 +27,7 @@ from mmapqueue.pipeline._event import field
 from services import Service, free_ports
 from skywalking_client import log_number, segment_number
 
-from .kill_loop import wait
+from .halves import wait
 from .receiving import Call, grpc_receiver
 from .satellite_file import WHOLE
 
