@@ -269,15 +269,9 @@ BAD: dict[str, tuple[str, list[str]]] = {
             pipe="filters: [{type: where, condition: 'true'}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]"
         ),
         [
-            "7: pipes[0].senders[0].encode: needs rows of logs or spans; add the filter {type: explode, rows: logs} "
-            "or {type: explode, rows: spans}"
+            "7: pipes[0].senders[0].encode: needs rows of logs, spans or points; add the filter "
+            "{type: explode, rows: logs}"
         ],
-    ),
-    "encode of points": (
-        pipeline(
-            pipe="filters: [{type: explode, rows: points}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]",
-        ),
-        ["7: pipes[0].senders[0].encode: the filter explode makes points; allowed: logs, spans"],
     ),
     "encode for a sender of another protocol": (
         pipeline(

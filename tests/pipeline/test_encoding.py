@@ -315,7 +315,7 @@ def test_a_repeated_batch_has_the_same_requests_and_what_is_refused_is_otlp(spar
     ("each", "encoding", "words"),
     [
         (Select(columns=["partition", "offset"]), "otlp", "needs rows of logs, which have a column body"),
-        (EXPLODE, None, "with `encode: otlp` rows of logs and spans have them"),
+        (EXPLODE, None, "with `encode: otlp` rows of logs, spans and points have them"),
     ],
 )
 def test_rows_that_cannot_be_sent_are_an_error_of_the_start(

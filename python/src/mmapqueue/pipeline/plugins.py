@@ -464,7 +464,7 @@ class Sender(Plugin):
     Attributes:
         name: The sender's name, also that of its query, consumer and checkpoint. Unique in its pipe.
         where: SQL condition for the filtered rows that the sender gets; None for all.
-        encode: `otlp`: rows of logs or spans become events of OTLP before they are sent.
+        encode: `otlp`: rows of logs, spans or points become events of OTLP before they are sent.
         batch: The size and the interval of micro-batches.
     """
 

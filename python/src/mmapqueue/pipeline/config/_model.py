@@ -335,13 +335,7 @@ class Pipe(Options):
         if sender.takes is not None and not any("proto=otlp" in each for each in sender.takes):
             raise Refused(f"a sender of type {sender.type} does not send OTLP; allowed: without encode", *at)
         if all(each.keeps_types for each in self.filters):
-            raise Refused(
-                "needs rows of logs or spans; add the filter {type: explode, rows: logs} "
-                "or {type: explode, rows: spans}",
-                *at,
-            )
-        if self.exploded not in (None, "logs", "spans"):
-            raise Refused(f"the filter explode makes {self.exploded}; allowed: logs, spans", *at)
+            raise Refused("needs rows of logs, spans or points; add the filter {type: explode, rows: logs}", *at)
 
 
 class Pipeline(Options):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mmapqueue
 from mmapqueue._values.annotations import DataFrame, SparkSession
-from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_TRACES
+from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_METRICS, OTLP_TRACES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -265,6 +265,52 @@ def encode_spans(rows: DataFrame) -> DataFrame:
     others = ("instance", "scope", "trace_id", "span_id", "parent_span_id")
     request = _call(rows, "otlp_span", micros("start"), micros("end"), nanos, *map(text, names + others))
     return _encoded(rows, request, OTLP_TRACES, "start")
+
+
+def encode_points(rows: DataFrame) -> DataFrame:
+    """Rows of data points as events of OTLP, the inverse of `explode(rows="points")`.
+
+    Each row becomes an event with one export request of one metric with one data point, whose content type is
+    `application/x-protobuf; proto=otlp.metrics`. docs/reference/pipeline/events.md says which column becomes which
+    field.
+
+    Args:
+        rows: Rows with the columns of `explode`, or some of them: `name` and `kind` at least.
+
+    Returns:
+        As `encode_logs`.
+
+    Raises:
+        ValueError: There is no column `name` or `kind`: the rows are not data points.
+
+    Example:
+        >>> points = explode(events_batch(spark, "/data/metrics"), rows="points").where("error IS NULL")
+        >>> own = encode_points(points.where("name NOT LIKE 'go_%'"))
+        >>> mmapqueue.write(own.select(record(own).alias("value")), "/data/own")
+    """
+    for column in ("name", "kind"):
+        if column not in rows.columns:
+            raise ValueError(_not_rows(rows, "points", column))
+    sql = _functions(rows)
+    text, micros = _Texts(rows), _Micros(rows)
+    types = dict(rows.dtypes)
+
+    def number(name: str, type_: str) -> Column:
+        found: Column = (sql.col(name) if name in types else sql.lit(None)).cast(type_)
+        return found
+
+    names = ("name", "description", "unit", "kind", "temporality", "buckets", "attributes", "resource", "service")
+    request = _call(
+        rows,
+        "otlp_point",
+        *(micros("time"), micros("start"), number("value", "double"), number("count", "long"), number("sum", "double")),
+        *(number("monotonic", "boolean"), *map(text, (*names, "instance", "scope"))),
+    )
+    return _encoded(rows, request, OTLP_METRICS, "time")
+
+
+#: By what `explode` makes.
+ENCODERS = {"logs": encode_logs, "spans": encode_spans, "points": encode_points}
 
 
 def _not_rows(rows: DataFrame, kind: str, column: str) -> str:

@@ -9,7 +9,7 @@ from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Batch, Filter, Sender
 from mmapqueue.pipeline.process import damage
 from mmapqueue.pipeline.process.dead_letters import as_events, letters, serialized
-from mmapqueue.pipeline.process.events import encode_logs, encode_spans, events
+from mmapqueue.pipeline.process.events import ENCODERS, events
 from mmapqueue.pipeline.process.undecodable import observed
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def _filtered(frame: DataFrame, pipe: Pipe, sender: Sender, *, observes: bool = 
         else:
             frame = each.apply(frame)
     frame = frame if sender.where is None else frame.where(sender.where)
-    if sender.encode is None:
-        return frame
-    return encode_spans(frame) if pipe.exploded == "spans" else encode_logs(frame)
+    return frame if sender.encode is None else ENCODERS[pipe.exploded or "logs"](frame)
 
 
 def dead_rows(

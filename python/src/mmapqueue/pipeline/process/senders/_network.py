@@ -93,8 +93,8 @@ class NetworkSender(Sender):
         wanted = (*_POSITION, *(name for name in self.columns() if name not in (_JSON, _RECORD)))
         missing = [name for name in wanted if name not in events.columns]
         if missing:
-            can_encode = "data" in missing and not {"body", "span_id"}.isdisjoint(events.columns)
-            hint = "; with `encode: otlp` rows of logs and spans have them" if can_encode else ""
+            can_encode = "data" in missing and not {"body", "span_id", "kind"}.isdisjoint(events.columns)
+            hint = "; with `encode: otlp` rows of logs, spans and points have them" if can_encode else ""
             raise mmapqueue.ConfigError(
                 f"it needs the columns {', '.join(missing)}, which the filters have dropped{hint}; "
                 f"columns: {', '.join(events.columns)}"

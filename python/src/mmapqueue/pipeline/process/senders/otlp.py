@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ScopeMetrics
 from pydantic import model_validator
 
 from mmapqueue.pipeline.config import ClientTls
@@ -46,6 +47,7 @@ _MERGEABLE = {"logs", "traces", "metrics"}
 _LEVELS = {
     "logs": ("resource_logs", "scope_logs", "log_records"),
     "traces": ("resource_spans", "scope_spans", "spans"),
+    "metrics": ("resource_metrics", "scope_metrics", "metrics"),
 }
 #: Fields that are hexadecimal in OTLP's JSON, and base64 in protobuf's JSON.
 _HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
@@ -59,8 +61,8 @@ Merged: TypeAlias = "Callable[[Sequence[Row]], bytes]"
 class OtlpSender(NetworkSender):
     """Sends events that were received by OTLP, unchanged: each event is one Export request.
 
-    With `encode: otlp` it sends rows of logs or spans of any origin. Those of one resource and scope are sent together,
-    up to the limits of `request`.
+    With `encode: otlp` it sends rows of logs, spans or points of any origin. Those of one resource and scope are sent
+    together, and so are the points of a metric, up to the limits of `request`.
 
     Rows of other content types are refused at once, as `retry.refused` says; filter them out by `where`. Events that
     were received as JSON are sent as JSON over HTTP, and converted for gRPC.
@@ -217,8 +219,25 @@ def _grouped(rows: Sequence[Row]) -> bytes:
                 scopes[scope] = getattr(resources[resource], by_scope).add()
                 scopes[scope].scope.CopyFrom(each.scope)
             getattr(scopes[scope], records).extend(getattr(each, records))
+    if signal == "metrics":
+        for each in scopes.values():
+            _group_points(each)
     grouped: bytes = made.SerializeToString()
     return grouped
+
+
+def _group_points(scope: ScopeMetrics) -> None:
+    """Makes one metric of those that differ in their data points alone."""
+    metrics: dict[bytes, Metric] = {}
+    for each in scope.metrics:
+        kind = each.WhichOneof("data") or "gauge"
+        bare = Metric()
+        bare.CopyFrom(each)
+        getattr(bare, kind).ClearField("data_points")
+        metric = metrics.setdefault(bare.SerializeToString(), bare)
+        getattr(metric, kind).data_points.extend(getattr(each, kind).data_points)
+    del scope.metrics[:]
+    scope.metrics.extend(metrics.values())
 
 
 def _check_partial(answer: bytes) -> None:

@@ -33,6 +33,7 @@ public final class EventFunctions implements FunctionCatalog {
             "record", RecordFunction::new,
             "otlp_log", OtlpLogFunction::new,
             "otlp_span", OtlpSpanFunction::new,
+            "otlp_point", OtlpPointFunction::new,
             "changed_attributes", AttributesFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,

@@ -6,8 +6,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A function of the catalog. Spark calls the static method {@code invoke} that each one has, from generated code and
- * without conversions.
+ * A function of the catalog. Spark calls the static method {@code invoke}, from generated code and without conversions,
+ * or {@code produceResult} of a function without it.
  */
 abstract class RowFunction<R> implements ScalarFunction<R> {
     private static final long serialVersionUID = 1;

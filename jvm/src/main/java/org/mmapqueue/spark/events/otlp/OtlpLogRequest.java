@@ -36,7 +36,7 @@ public final class OtlpLogRequest {
             UTF8String traceId,
             UTF8String spanId,
             MapData more) {
-        OtlpRecordWriter record = new OtlpRecordWriter(resource, service, instance, scope, 6);
+        OtlpRecordWriter record = new OtlpRecordWriter(resource, service, instance, scope, 6, OtlpRecordWriter.OUTER);
         record.time(1, timeMicros);
         if (number != 0) {
             record.out.varint(2, number);

@@ -23,6 +23,11 @@ public final class OtlpPoints extends OtlpRows {
         super(rows);
     }
 
+    /** OpenTelemetry's number of a temporality; 0 for none. */
+    static int temporality(UTF8String name) {
+        return DELTA.equals(name) ? 1 : CUMULATIVE.equals(name) ? 2 : 0;
+    }
+
     @Override
     void record(WireReader in) throws MalformedException {
         int start = in.position();

@@ -21,8 +21,8 @@ final class OtlpRecordWriter {
     static final int TRACE_ID_DIGITS = 32;
     static final int SPAN_ID_DIGITS = 16;
     private static final int NANOS = 1000;
-    /** Messages around an attribute of a record: request, resource, scope, record. */
-    private static final int OUTER = 4;
+    /** Messages around an attribute of a log record or span: request, resource, scope, record. */
+    static final int OUTER = 4;
 
     final WireWriter out = new WireWriter(512);
     private final Set<String> keys = new HashSet<>();
@@ -30,17 +30,25 @@ final class OtlpRecordWriter {
     private final int scopeRecords;
     private final int record;
     private final int attributesField;
+    private final int outer;
 
     /**
      * Writes what comes before the record; a null is a field that is absent.
      *
      * @param service the attribute service.name of a resource that has none
      * @param instance the attribute service.instance.id of a resource that has none
-     * @param attributesField number of the record's field with attributes
+     * @param attributesField number of the field with the record's attributes
+     * @param outer the number of messages around these attributes
      */
     OtlpRecordWriter(
-            UTF8String resource, UTF8String service, UTF8String instance, UTF8String scope, int attributesField) {
+            UTF8String resource,
+            UTF8String service,
+            UTF8String instance,
+            UTF8String scope,
+            int attributesField,
+            int outer) {
         this.attributesField = attributesField;
+        this.outer = outer;
         resourceRecords = out.begin(1);
         if (resource != null || service != null || instance != null) {
             int nested = out.begin(1);
@@ -151,7 +159,7 @@ final class OtlpRecordWriter {
         int start = out.size();
         try (JsonParser in = OtlpJson.PARSERS.createParser(json.getBytes())) {
             OtlpJson.expect(in, in.nextToken(), JsonToken.START_OBJECT, "a JSON object");
-            members(in, field, OUTER);
+            members(in, field, outer);
             OtlpJson.expect(in, in.nextToken(), null, "the end");
         } catch (IOException | MalformedException e) {
             out.truncate(start);
@@ -195,7 +203,7 @@ final class OtlpRecordWriter {
         JsonToken token = in.nextToken();
         boolean isText = token == JsonToken.VALUE_STRING;
         if (key.equals("attributes") && token == JsonToken.START_OBJECT) {
-            members(in, fields.attributes(), OUTER + 1);
+            members(in, fields.attributes(), outer + 1);
         } else if (key.equals("time_unix_nano") && fields.time() > 0 && token == JsonToken.VALUE_NUMBER_INT) {
             out.fixed64(fields.time(), Long.parseUnsignedLong(in.getText()));
         } else if (key.equals("name") && fields.name() > 0 && isText) {
@@ -207,13 +215,13 @@ final class OtlpRecordWriter {
         } else if (key.equals("trace_state") && fields.traceState() > 0 && isText) {
             text(fields.traceState(), in.getText());
         } else {
-            entry(in, key, fields.attributes(), OUTER + 1);
+            entry(in, key, fields.attributes(), outer + 1);
         }
     }
 
     private void members(JsonParser in, int field, int depth) throws IOException, MalformedException {
         while (in.nextToken() == JsonToken.FIELD_NAME) {
-            if (depth == OUTER) {
+            if (depth == outer) {
                 keys.add(in.currentName());
             }
             String key = in.currentName();

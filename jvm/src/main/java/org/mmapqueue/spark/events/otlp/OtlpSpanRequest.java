@@ -43,7 +43,7 @@ public final class OtlpSpanRequest {
             UTF8String traceId,
             UTF8String spanId,
             UTF8String parentSpanId) {
-        OtlpRecordWriter record = new OtlpRecordWriter(resource, service, instance, scope, 9);
+        OtlpRecordWriter record = new OtlpRecordWriter(resource, service, instance, scope, 9, OtlpRecordWriter.OUTER);
         record.text(5, name);
         int kindNumber = SpanRow.kindNumber(kind);
         if (kindNumber != 0) {
