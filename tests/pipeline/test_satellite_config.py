@@ -85,7 +85,6 @@ pipes:
 WARNINGS = [
     "1: logger: is left out; `--log-level` sets the level, and logs go to stderr",
     "3: telemetry.export_type: there is no export of telemetry as 'pprof'; it is left out",
-    "12: sharing.clients[1]: there is no client 'kafka-client'; senders of type spark write to Kafka",
     "18: sharing.servers[0].accept_limit.cpu_utilization: a limit by CPU is not supported; a full queue refuses "
     "clients",
     "19: sharing.servers: no pipe uses the server 'http-server'; it is left out",

@@ -20,6 +20,7 @@ from mmapqueue.pipeline.config._satellite_parts import (
     forwarder_of,
     only_asks,
     receiver_of,
+    sends,
     server_of,
     timeout_of,
 )
@@ -120,8 +121,11 @@ class _Translation:
             here = (*at, "clients", index)
             client = _mapping(client)
             name = str(client.get("plugin_name", ""))
-            if name != "grpc-client":
-                self.warn(here, f"there is no client {name!r}; senders of type spark write to Kafka")
+            if name not in ("grpc-client", "kafka-client"):
+                self.warn(here, f"there is no client {name!r}")
+                continue
+            if name == "kafka-client":
+                self.clients[name] = client
                 continue
             if client.get("finder_type", "static") != "static":
                 self.warn((*here, "finder_type"), "addresses are static; a Kubernetes service has one name for all")
@@ -209,19 +213,20 @@ class _Translation:
     def _forwarders(
         self, pipe: str, sender: dict[str, Any], at: Location, receiver: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        client = self.clients.get(str(sender.get("client_name", "")))
+        client_name = str(sender.get("client_name", ""))
+        client = self.clients.get(client_name)
         senders: list[dict[str, Any]] = []
         missing: list[tuple[Location, str]] = []
         for index, each in enumerate(_list(sender.get("forwarders"))):
             here = (*at, "forwarders", index)
             plugin = str(_mapping(each).get("plugin_name", ""))
             made = forwarder_of(plugin, _mapping(each), client or {})
+            needed = "kafka-client" if "kafka" in plugin else "grpc-client"
             if made is None:
                 missing.append((here, f"there is no forwarder {plugin!r}"))
-            elif client is None:
-                name = sender.get("client_name")
-                missing.append((here, f"the forwarder {plugin!r} needs a client, and there is no client {name!r}"))
-            elif made.options["type"] != receiver["type"]:
+            elif client is None or client_name != needed:
+                missing.append((here, f"the forwarder {plugin!r} needs a {needed}, and has {client_name!r}"))
+            elif not sends(made.options, receiver):
                 missing.append(
                     (here, f"the forwarder {plugin!r} cannot send the events of the receiver ({receiver['type']})")
                 )
@@ -329,7 +334,7 @@ class _Translation:
             "senders": [
                 {
                     **each,
-                    "retry": {**each["retry"], **group.retry},
+                    **({"retry": {**each["retry"], **group.retry}} if "retry" in each else {}),
                     **(group.request if each["type"] == "skywalking" else {}),
                     "batch": group.batch,
                 }

@@ -33,12 +33,21 @@ _ONLY_ASKING = frozenset({"cds", "async_profiler"})
 _PROTOCOL = rf"(?:native-?)?({'|'.join(_SIGNALS)})"
 _RECEIVER = re.compile(rf"grpc-{_PROTOCOL}-receiver")
 _FORWARDER = re.compile(rf"{_PROTOCOL}-grpc-forwarder")
+_KAFKA_FORWARDER = re.compile(r"native-?log-kafka-forwarder")
 #: Keys of forwarders that are left out, with the reason.
 _FORWARDER_KEYS = {
     "routing_rule_lru_cache_size": "metrics go to the first address that is connected, so nothing is cached",
     "routing_rule_lru_cache_ttl": "metrics go to the first address that is connected, so nothing is cached",
     "routing_label_keys": "metrics go to the first address that is connected, whatever their labels are",
 }
+#: Keys of kafka-client with the same meaning in Kafka's Java client.
+_KAFKA_KEYS = {
+    "client_id": "client.id",
+    "max_message_bytes": "max.request.size",
+    "producer_max_retry": "retries",
+    "retry_backoff": "retry.backoff.ms",
+}
+_KAFKA_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 #: Go's durations that are durations here, too.
 _DURATION = re.compile(r"\d+(ms|s|m|h)")
 #: Queues without a file.
@@ -151,12 +160,52 @@ def timeout_of(client: dict[str, Any], kind: str, default: str) -> str:
     return given if _DURATION.fullmatch(given) else default
 
 
+def sends(sender: dict[str, Any], receiver: dict[str, Any]) -> bool:
+    """Whether a sender can send what a receiver takes."""
+    return receiver["type"] == sender["type"] or (sender["type"] == "spark" and receiver.get("signals") == ["logs"])
+
+
+def _kafka_sender(plugin: str, options: dict[str, Any], client: dict[str, Any]) -> Part:
+    settings: dict[str, Any] = {
+        f"kafka.{key}": str(client[name]) for name, key in _KAFKA_KEYS.items() if client.get(name) not in (None, "")
+    }
+    settings["kafka.bootstrap.servers"] = str(client.get("brokers") or "localhost:9092")
+    settings["topic"] = str(options.get("topic") or "log-topic")
+    warnings = [("plugin_name", "Spark needs its data source of Kafka, spark-sql-kafka-0-10, on its class path")]
+    if "required_acks" in client:
+        settings["kafka.acks"] = {0: "0", 1: "1"}.get(client["required_acks"], "all")
+    codec = client.get("compression_codec")
+    if isinstance(codec, int) and 0 < codec < len(_KAFKA_CODECS):
+        settings["kafka.compression.type"] = _KAFKA_CODECS[codec]
+    if client.get("idempotent_writes") is True:
+        settings["kafka.enable.idempotence"] = "true"
+    if client.get("enable_TLS", client.get("enable_tls")) is True:
+        settings["kafka.security.protocol"] = "SSL"
+        if client.get("ca_pem_path"):
+            settings["kafka.ssl.truststore.type"] = "PEM"
+            settings["kafka.ssl.truststore.location"] = str(client["ca_pem_path"])
+        if client.get("client_pem_path"):
+            words = "the client has no certificate: Kafka's client of Java needs key and chain in one file"
+            warnings.append(("plugin_name", words))
+    made = {
+        "type": "spark",
+        "name": "kafka",
+        "format": "kafka",
+        # A message is one LogData, as the OAP's fetcher of Kafka expects.
+        "select": ["explode(mmapqueue_events.skywalking_logs(data)) AS value"],
+        "options": settings,
+    }
+    return Part(plugin, made, warnings)
+
+
 def forwarder_of(plugin: str, options: dict[str, Any], client: dict[str, Any]) -> Part | None:
-    """The sender for one of Satellite's forwarders with a client of type grpc-client; None if it has no counterpart."""
+    """The sender for one of Satellite's forwarders with its client; None if it has no counterpart."""
     if _FORWARDER.fullmatch(plugin):
         made: dict[str, Any] = {"type": "skywalking", "name": "skywalking"}
     elif plugin == "otlp-metrics-v1-grpc-forwarder":
         made = {"type": "otlp", "name": "otlp"}
+    elif _KAFKA_FORWARDER.fullmatch(plugin):
+        return _kafka_sender(plugin, options, client)
     else:
         return None
     part = client_of(client)

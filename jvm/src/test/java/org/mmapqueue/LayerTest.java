@@ -289,6 +289,7 @@ class LayerTest {
                     "spark.events.payload",
                     "spark.events.envelope",
                     "spark.events.otlp",
+                    "spark.events.skywalking",
                     "spark.events.rows",
                     "spark.events.wire"));
 

@@ -35,6 +35,7 @@ public final class EventFunctions implements FunctionCatalog {
             "otlp_span", OtlpSpanFunction::new,
             "otlp_point", OtlpPointFunction::new,
             "changed_attributes", AttributesFunction::new,
+            "skywalking_logs", SkyWalkingLogsFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,
             "points", PointsFunction::new));
