@@ -27,18 +27,21 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>It can be configured in a running session. There are no namespaces and no options. Thread-safe.
  */
 public final class EventFunctions implements FunctionCatalog {
-    private static final Map<String, Supplier<RowFunction<?>>> FUNCTIONS = new TreeMap<>(Map.of(
-            "event", EventFunction::new,
-            "event_rows", EventRowsFunction::new,
-            "record", RecordFunction::new,
-            "otlp_log", OtlpLogFunction::new,
-            "otlp_span", OtlpSpanFunction::new,
-            "otlp_point", OtlpPointFunction::new,
-            "changed_attributes", AttributesFunction::new,
-            "skywalking_logs", SkyWalkingLogsFunction::new,
-            "logs", LogsFunction::new,
-            "spans", SpansFunction::new,
-            "points", PointsFunction::new));
+    private static final Map<String, Supplier<RowFunction<?>>> FUNCTIONS = new TreeMap<>();
+
+    static {
+        FUNCTIONS.put("event", EventFunction::new);
+        FUNCTIONS.put("event_rows", EventRowsFunction::new);
+        FUNCTIONS.put("record", RecordFunction::new);
+        FUNCTIONS.put("otlp_log", OtlpLogFunction::new);
+        FUNCTIONS.put("otlp_span", OtlpSpanFunction::new);
+        FUNCTIONS.put("otlp_point", OtlpPointFunction::new);
+        FUNCTIONS.put("changed_attributes", AttributesFunction::new);
+        FUNCTIONS.put("skywalking_logs", SkyWalkingLogsFunction::new);
+        FUNCTIONS.put("logs", LogsFunction::new);
+        FUNCTIONS.put("spans", SpansFunction::new);
+        FUNCTIONS.put("points", PointsFunction::new);
+    }
 
     private String name;
 
