@@ -16,13 +16,14 @@ import pytest
 
 import mmapqueue
 from command_line import CommandLine
+from conftest import SMALL
 from mmapqueue._cli.queues import open_to_read, open_to_write
 from mmapqueue.pipeline import Event, EventType, encode
 from mmapqueue.pipeline._dead_letters import DeadLetterQueues, Wanted
 from mmapqueue.pipeline._event import OTLP_LOGS
 from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.process.filters import Explode
-from mmapqueue.pipeline.process.letters import CONSUMER, parsed
+from mmapqueue.pipeline.process.letters import CONSUMER, parsed, unsent
 from mmapqueue.pipeline.process.queues import queue_ids
 from mmapqueue.pipeline.process.resending import Outcome, Resender
 from mmapqueue.pipeline.process.senders.events import EventsSender
@@ -264,6 +265,61 @@ def test_an_outage_ends_the_attempts_of_its_sender_alone(tmp_path: Path) -> None
     assert "503" in first
     assert second.startswith("an outage; no further dead letter of this sender was tried: ")
     assert len(left(tmp_path / "dead")) == 2
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_list_changes_nothing(tmp_path: Path, *, running: bool) -> None:
+    push(tmp_path / "dead", [letter(number) for number in range(6)])
+    file = str(write(tmp_path))
+    queues = DeadLetterQueues(file, None, read=open_to_read, write=open_to_write)
+    assert [each.position for each in queues.letters(Wanted())] == [0, 1, 2, 3, 4, 5]
+    with mmapqueue.Queue(tmp_path / "dead", read_only=True) as queue:
+        assert queue.consumers() == []
+        with queue.consumer(CONSUMER, prefetch=0, ack_linger=0) as consumer:
+            popped = consumer.pop_many(5)
+            consumer.ack_many([popped[number] for number in (0, 2, 4)])
+            consumer.nack(popped[1])
+            consumer.release([popped[3]])
+    owner = mmapqueue.Queue(tmp_path / "dead", read_only=True) if running else None
+    with owner or nullcontext(), owner.consumer(CONSUMER, prefetch=0) if owner else nullcontext():
+        before = content_of(tmp_path / "dead")
+        for _ in range(3):
+            assert [each.position for each in queues.letters(Wanted())] == [1, 3, 5]
+            assert [each.records for each in queues.groups(Wanted())] == [3]
+        assert content_of(tmp_path / "dead") == before
+    with mmapqueue.Queue(tmp_path / "dead", read_only=True) as queue, queue.consumer(CONSUMER, prefetch=0) as consumer:
+        assert [(each.offset, each.attempts) for each in consumer.pop_many(10)] == [(1, 2), (3, 1), (5, 1)]
+
+
+def test_a_damaged_file_of_acks_counts_as_for_its_owner(tmp_path: Path) -> None:
+    push(tmp_path / "dead", [letter(number) for number in range(3)])
+    with mmapqueue.Queue(tmp_path / "dead", read_only=True) as queue, queue.consumer(CONSUMER, prefetch=0) as consumer:
+        consumer.ack_many([consumer.pop_many(3)[1]])
+    queues = DeadLetterQueues(str(write(tmp_path)), None, read=open_to_read, write=open_to_write)
+    file = tmp_path / "dead" / "consumers" / f"{CONSUMER}.inflight"
+    whole = file.read_bytes()
+    assert [each.position for each in queues.letters(Wanted())] == [0, 2]
+    for damaged in (b"", whole[:50], whole[:-16], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
+        file.write_bytes(damaged)
+        assert [each.position for each in queues.letters(Wanted())] == [0, 1, 2]
+    assert left(tmp_path / "dead") == [b"record 0", b"record 1", b"record 2"]
+
+
+def test_a_list_goes_on_after_what_the_queue_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmapqueue.pipeline.process.letters._MOST_RECORDS", 1)
+    with mmapqueue.Queue(tmp_path / "dead", **SMALL) as queue:
+        queue.push_many([letter(number) + bytes(3000) for number in range(10)])
+        found = unsent(queue)
+        assert next(found).position == 0
+        while (first := queue.first_offset()) < 5:
+            queue.ack(queue.pop())
+            queue.push(letter(10) + bytes(3000), timeout=60)
+        assert [each.position for each in found] == list(range(first, 10))
+
+
+def content_of(directory: Path) -> dict[Path, bytes]:
+    """The bytes of all files below a directory."""
+    return {each: each.read_bytes() for each in directory.rglob("*") if each.is_file()}
 
 
 def test_the_commands(command_line: CommandLine, tmp_path: Path) -> None:

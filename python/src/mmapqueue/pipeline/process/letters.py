@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 import mmapqueue
 from mmapqueue.pipeline._skywalking import LOGS, SEGMENT
 from mmapqueue.pipeline.event_pb2 import Event, EventType
+from mmapqueue.pipeline.process._acked import acked
 from mmapqueue.pipeline.process.dead_letters import ABOUT, FORM, RECORD, ROW
 
 #: The consumer that acks the dead letters that were sent again. The others stay.
@@ -181,22 +182,26 @@ def parsed(message: mmapqueue.Message[bytes]) -> Letter:
 
 
 def unsent(queue: mmapqueue.Queue[bytes]) -> Iterator[Letter]:
-    """The dead letters of a queue that were not sent again. Changes nothing.
-
-    Raises:
-        mmapqueue.Locked: They are being sent again now.
-    """
-    if CONSUMER in queue.consumers():
-        with queue.consumer(CONSUMER, prefetch=0) as consumer:
-            yield from popped(consumer)
-        return
+    """The dead letters of a queue that were not sent again. Changes nothing, and opens no consumer."""
     offset, end = queue.first_offset(), queue.end_offset()
+    for done in (*acked(queue, CONSUMER), range(end, end)):
+        yield from _between(queue, offset, min(done.start, end))
+        offset = max(offset, done.stop)
+
+
+def _between(queue: mmapqueue.Queue[bytes], offset: int, end: int) -> Iterator[Letter]:
     while offset < end:
-        found = queue.read_many(offset, _MOST_RECORDS)
-        if not found:
-            return
-        yield from map(parsed, found)
-        offset = found[-1].offset + 1
+        try:
+            found = queue.read_many(offset, min(end - offset, _MOST_RECORDS))
+        except mmapqueue.OutOfRange:
+            # The queue keeps the newest ones.
+            first = queue.first_offset()
+            if first <= offset:
+                raise
+            offset = first
+        else:
+            yield from map(parsed, found)
+            offset = found[-1].offset + 1
 
 
 @contextmanager
