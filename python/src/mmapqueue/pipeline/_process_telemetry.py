@@ -311,9 +311,9 @@ class _Lags(Collector):
 
 
 def _listener(telemetry: ProcessTelemetry) -> Any:
-    from pyspark.sql.streaming.listener import StreamingQueryListener
+    from mmapqueue.pipeline.process.listening import JsonListener
 
-    class Listener(StreamingQueryListener):
+    class Listener(JsonListener):
         """Passes events on. Spark would only log exceptions of this listener."""
 
         def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
@@ -321,9 +321,6 @@ def _listener(telemetry: ProcessTelemetry) -> Any:
 
         def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
             telemetry.progressed(event)
-
-        def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-            pass
 
         def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
             telemetry.terminated(event)

@@ -97,22 +97,20 @@ class UndecodableLog:
 
     def listener(self) -> Any:
         """A listener for `spark.streams.addListener`: notes the micro-batches of queries that start from then on."""
-        from pyspark.sql.streaming.listener import StreamingQueryListener
+        from mmapqueue.pipeline.process.listening import JsonListener
 
         note = self.note
         # Spark reports late: a listener gets micro-batches of queries that ended before it was added.
         running: set[str] = set()
 
-        class Listener(StreamingQueryListener):
+        class Listener(JsonListener):
             def onQueryStarted(self, event: Any) -> None:  # noqa: N802
                 running.add(str(event.runId))
 
             def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-                if str(event.progress.runId) in running:
-                    note(json.loads(event.progress.json))
-
-            def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-                pass
+                progress = json.loads(event.progress.json)
+                if progress["runId"] in running:
+                    note(progress)
 
             def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
                 running.discard(str(event.runId))
