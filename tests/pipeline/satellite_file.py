@@ -51,8 +51,7 @@ PIPES: dict[str, tuple[str, str]] = {
     "ebpf-accesslog-pipe": ("native-ebpf-accesslog", "ebpf_access_logs"),
     "otlp-metrics-v1-pipe": ("otlp-metrics-v1", "metrics"),
 }
-#: With the keys and the pipes of Satellite's own satellite_config.yaml.
-WHOLE = """\
+_HEAD = """\
 logger:
   log_pattern: ${LOG_PATTERN:%time [%level][%field] - %msg}
   time_pattern: ${TIME_PATTERN:2006-01-02 15:04:05.000}
@@ -101,12 +100,21 @@ sharing:
       accept_limit:
         cpu_utilization: ${CPU_UTILIZATION:75}
         connection_count: ${CONNECTION_COUNT:4000}
-pipes:""" + "".join(
-    _pipe(
-        name,
-        protocol,
-        "none-queue" if name == "cdspipe" else "memory-queue",
-        **(_ENVOY if protocol.startswith("envoy") else {}),
+pipes:"""
+
+
+def configuration(*names: str) -> str:
+    """With the keys of Satellite's own satellite_config.yaml, and some of its pipes."""
+    return _HEAD + "".join(
+        _pipe(
+            name,
+            PIPES[name][0],
+            "none-queue" if name == "cdspipe" else "memory-queue",
+            **(_ENVOY if name.startswith("envoy") else {}),
+        )
+        for name in names
     )
-    for name, (protocol, _) in PIPES.items()
-)
+
+
+#: With all pipes.
+WHOLE = configuration(*PIPES)

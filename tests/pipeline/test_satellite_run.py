@@ -23,13 +23,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 import journal
 import mmapqueue
 from compare import check_records
+from conftest import LONG
 from mmapqueue.pipeline._event import field
 from services import Service, free_ports
 from skywalking_client import log_number, segment_number
 
 from .halves import wait
 from .receiving import Call, grpc_receiver
-from .satellite_file import WHOLE
+from .satellite_file import PIPES, configuration
 
 LOGS = "/skywalking.v3.LogReportService/collect"
 SEGMENTS = "/skywalking.v3.TraceSegmentReportService/collect"
@@ -37,26 +38,30 @@ METERS = "/skywalking.v3.MeterReportService/collectBatch"
 OTLP = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 #: A question, which is passed on at once.
 TASKS = "/skywalking.v3.ProfileTask/getProfileTaskCommands"
-#: What the agent of Python does not send.
-OTHERS = (
-    "/skywalking.v3.JVMMetricReportService/collect",
-    "/skywalking.v3.CLRMetricReportService/collect",
-    "/skywalking.v3.EventService/collect",
-    "/skywalking.v3.ProfileTask/collectSnapshot",
-    "/skywalking.v3.EBPFProcessService/keepAlive",
-    "/skywalking.v3.EBPFProfilingService/collectProfilingData",
-    "/skywalking.v3.EBPFAccessLogService/collect",
-    "/envoy.service.accesslog.v2.AccessLogService/StreamAccessLogs",
-    "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
-    "/envoy.service.metrics.v2.MetricsService/StreamMetrics",
-    "/envoy.service.metrics.v3.MetricsService/StreamMetrics",
-    METERS,
-    OTLP,
-)
+#: What the agent of Python does not send, and the pipes that take it.
+OTHERS = {
+    "/skywalking.v3.JVMMetricReportService/collect": "jvmpipe",
+    "/skywalking.v3.CLRMetricReportService/collect": "clrpipe",
+    "/skywalking.v3.EventService/collect": "eventpipe",
+    "/skywalking.v3.ProfileTask/collectSnapshot": "profilepipe",
+    "/skywalking.v3.EBPFProcessService/keepAlive": "processpipe",
+    "/skywalking.v3.EBPFProfilingService/collectProfilingData": "ebpf-profilingpipe",
+    "/skywalking.v3.EBPFAccessLogService/collect": "ebpf-accesslog-pipe",
+    "/envoy.service.accesslog.v2.AccessLogService/StreamAccessLogs": "envoy-als-v2",
+    "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs": "envoy-als-v3",
+    "/envoy.service.metrics.v2.MetricsService/StreamMetrics": "envoy-metrics-v2",
+    "/envoy.service.metrics.v3.MetricsService/StreamMetrics": "envoy-metrics-v3",
+    METERS: "meterpipe",
+    OTLP: "otlp-metrics-v1-pipe",
+}
+#: Each pipe has a query, which takes processor time: the short form has some of them.
+SHORT = ("logpipe", "managementpipe", "tracingpipe", "profilepipe", "meterpipe", "envoy-als-v3", "otlp-metrics-v1-pipe")
+PARTS = tuple(PIPES) if LONG else SHORT
+SENT = [method for method, pipe in OTHERS.items() if pipe in PARTS]
 
 
 class Others:
-    """Sends a message by each method of `OTHERS` in turn, until it is stopped.
+    """Sends a message by each method of `SENT` in turn, until it is stopped.
 
     Attributes:
         answered: Methods and messages that were answered.
@@ -79,7 +84,7 @@ class Others:
         options = [("grpc.max_reconnect_backoff_ms", 200), ("grpc.initial_reconnect_backoff_ms", 100)]
         with grpc.insecure_channel(self._address, options=options) as channel:
             for number in count():
-                sent = OTHERS[number % len(OTHERS)], _message(number)
+                sent = SENT[number % len(SENT)], _message(number)
                 try:
                     channel.stream_unary(sent[0])(iter([sent[1]]), timeout=60)
                     self.answered.append(sent)
@@ -90,7 +95,7 @@ class Others:
 
 
 def _message(number: int) -> bytes:
-    if OTHERS[number % len(OTHERS)] != OTLP:
+    if SENT[number % len(SENT)] != OTLP:
         return b"".join(field(1, b"message %d" % number))
     request = ExportMetricsServiceRequest()
     request.resource_metrics.add().scope_metrics.add().metrics.add().name = f"message {number}"
@@ -151,7 +156,7 @@ class Run:
         self.servers = Servers(oap)
         self.address = f"127.0.0.1:{address}"
         file = directory / "satellite_config.yaml"
-        file.write_text(WHOLE)
+        file.write_text(configuration(*PARTS))
         variables = {
             "ADDRESS": self.address,
             "OAP": ",".join(f"127.0.0.1:{each}" for each in oap),
@@ -222,6 +227,7 @@ def numbers_of(delivered: Counter[tuple[str, bytes]]) -> dict[str, Counter[int]]
 
 
 @pytest.mark.slow
+@pytest.mark.long_form
 def test_what_satellites_configuration_accepts_survives_kills_and_the_loss_of_a_server(tmp_path: Path) -> None:
     run = Run(tmp_path)
     with ExitStack() as stack:
@@ -232,7 +238,7 @@ def test_what_satellites_configuration_accepts_survives_kills_and_the_loss_of_a_
         others = Others(run.address)
         stack.callback(others.stop)
         run.agent.start()
-        run.await_calls(0, LOGS, SEGMENTS, *OTHERS)
+        run.await_calls(0, LOGS, SEGMENTS, *SENT)
         assert sum(run.asked()) == 2
         run.gather.kill()
         run.process.kill()
@@ -240,7 +246,7 @@ def test_what_satellites_configuration_accepts_survives_kills_and_the_loss_of_a_
         run.start()
         # Without the first server the second one gets everything, and answers questions.
         assert run.asked() == [0, 2]
-        run.await_calls(1, LOGS, SEGMENTS, *OTHERS)
+        run.await_calls(1, LOGS, SEGMENTS, *SENT)
         run.servers.start(0)
         run.await_calls(0, LOGS, SEGMENTS, METERS, OTLP)
         run.agent.stop()
@@ -252,8 +258,8 @@ def test_what_satellites_configuration_accepts_survives_kills_and_the_loss_of_a_
         for each in (run.gather, run.process):
             wait(each.ended, f"{each.name} does not end")
     delivered = run.servers.delivered()
-    sent = {path: {each for each in others.answered if each[0] == path} for path in OTHERS}
-    for path in OTHERS:
+    sent = {path: {each for each in others.answered if each[0] == path} for path in SENT}
+    for path in SENT:
         came = {each: times for each, times in delivered.items() if each[0] == path and b"message" in each[1]}
         assert sent[path] <= came.keys() <= sent[path] | others.unanswered
         assert set(came.values()) == {1}
