@@ -66,6 +66,8 @@ def start(directory: Path, name: str, rows: DataFrame) -> StreamingQuery:
 
 def main(directory: Path, master: str) -> None:
     spark = session(directory, master)
+    # Spark refuses a query in real-time mode while its executors are not there yet.
+    spark.sparkContext.parallelize(range(PARTITIONS + 2), PARTITIONS + 2).count()
     source = directory / "source"
     queries = [start(directory, "words", words(mmapqueue.read_stream(source, spark=spark)))]
     if STATE:

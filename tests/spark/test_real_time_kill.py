@@ -14,7 +14,7 @@ from .test_stream_real_time import needs_real_time
 @pytest.mark.slow
 @pytest.mark.long_form
 @needs_real_time
-@pytest.mark.parametrize("master", [MASTER, "local-cluster[1,4,1024]"] if LONG else ["local-cluster[1,4,1024]"])
+@pytest.mark.parametrize("master", [MASTER, "local-cluster[1,4,1024]"] if LONG else [MASTER])
 def test_rows_are_there_once_and_in_order_after_kills(tmp_path: Path, master: str) -> None:
     kills = 5 if LONG else 2
     result = run(kills, tmp_path, master, seed=7, longest=8.0 if LONG else 2.0)
