@@ -76,13 +76,15 @@ class Service:
         return any(line.startswith(word) for line in self.log.read_text(errors="replace").splitlines())
 
     def kill(self) -> float:
-        """Kills it and all that it has started with SIGKILL. Returns the moment before, in seconds since 1970."""
-        moment = time.time()
+        """Kills it and all that it has started with SIGKILL. Returns when it had ended, in seconds since 1970.
+
+        A request that comes at the last moment may be stored, and its answer lost: it was sent before that time.
+        """
         if self._process is not None:
             self.signal_all(signal.SIGKILL)
             self._process.wait()
             self._process = None
-        return moment
+        return time.time()
 
     def signal_all(self, number: signal.Signals) -> None:
         """Sends a signal to it and all that it has started."""

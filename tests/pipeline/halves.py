@@ -95,10 +95,10 @@ class Halves:
     def kill_part(self, part: str) -> None:
         """Kills a part of gather alone: `main`, `partition`, `JVM`, or `successor` when there is one."""
         pids = [self.gather.pid] if part == "main" else [each for each in self._parts(part) if each != self.gather.pid]
-        self.gather_kills.append(time.time())
         if pids:
             with suppress(ProcessLookupError):
                 os.kill(self.chance.choice(pids), signal.SIGKILL)
+        self.gather_kills.append(time.time())
 
     def _parts(self, part: str) -> list[int]:
         if not self.gather.running:
