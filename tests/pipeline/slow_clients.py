@@ -1,15 +1,17 @@
 """Measures the memory of gather under clients that send slowly and never end a request: `make slow-clients`.
 
 Half of the clients speak HTTP, half gRPC. Each declares a body of 4 MB, sends a first part of it at once and then a
-little each second. It connects again when it is refused. Beside them one client sends whole requests, and must get
-answers.
+little each second. It connects again when it is refused. Beside them one client of each protocol, which connected
+before them, sends whole requests, and must get answers.
 """
 
 import argparse
 import asyncio
 import contextlib
+import http.client
 import json
 import resource
+import statistics
 import struct
 import tempfile
 import time
@@ -142,6 +144,24 @@ def memory(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
+class Whole:
+    """Clients that send whole requests, each on a connection of its own."""
+
+    def __init__(self, gather: Gather) -> None:
+        self._grpc = gather
+        self._http = http.client.HTTPConnection(gather.http_address, timeout=60)
+        self.answers: Counter[str] = Counter()
+
+    def send(self) -> None:
+        """Sends a request by each protocol, and counts the answers."""
+        error = self._grpc.export(request("whole")).exception(60)
+        self.answers["grpc " + ("OK" if error is None else error.code().name)] += 1
+        self._http.request("POST", "/v1/logs", request("whole"), {"Content-Type": "application/x-protobuf"})
+        with self._http.getresponse() as answer:
+            answer.read()
+            self.answers[f"http {answer.status}"] += 1
+
+
 async def load(gather: Gather, options: argparse.Namespace) -> dict[str, Any]:
     """Runs the clients; what was seen."""
     (jvm,) = conftest.children(gather.pid)
@@ -150,20 +170,20 @@ async def load(gather: Gather, options: argparse.Namespace) -> dict[str, Any]:
         Slow(gather.http_address, _http_head(), bytes, seen),
         Slow(gather.grpc_address, _grpc_head(), lambda size: b"".join(_data(size)), seen),
     ]
+    whole = Whole(gather)
+    whole.send()
     idle = memory(gather.pid), memory(jvm)
     clients = [
         asyncio.create_task(kinds[number % 2].run(options.first, options.each_second))
         for number in range(options.clients)
     ]
     samples: list[tuple[float, float]] = []
-    answers: Counter[str] = Counter()
     end = time.monotonic() + options.seconds
     try:
         while time.monotonic() < end:
             await asyncio.sleep(1)
             samples.append((memory(gather.pid), memory(jvm)))
-            status, _ = await asyncio.to_thread(gather.post, request("whole"))
-            answers[str(status)] += 1
+            await asyncio.to_thread(whole.send)
     finally:
         for each in clients:
             each.cancel()
@@ -173,10 +193,11 @@ async def load(gather: Gather, options: argparse.Namespace) -> dict[str, Any]:
         "clients": options.clients,
         "idle_mib": [round(each) for each in idle],
         "most_mib": [round(max(each)) for each in zip(*samples, strict=True)],
+        "median_mib_in_the_second_half": [round(statistics.median(each)) for each in zip(*half, strict=True)],
         "most_mib_in_the_second_half": [round(max(each)) for each in zip(*half, strict=True)],
         "last_mib": [round(each) for each in samples[-1]],
         "connections": dict(seen),
-        "answers_of_whole_requests": dict(answers),
+        "answers_of_whole_requests": dict(whole.answers),
     }
 
 
@@ -185,13 +206,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--limits", default="", help="further keys of both servers, as in YAML: max_held_bytes: 64m")
     parser.add_argument("--first", type=int, default=60_000, help="bytes that a client sends at once")
     parser.add_argument("--each-second", type=int, default=1000, help="bytes that it sends each second after them")
     options = parser.parse_args()
     # Also for gather, which inherits it.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with tempfile.TemporaryDirectory() as directory, gathering(Path(directory), max_message_size="4m") as gather:
+    limits = ", ".join(filter(None, ["4m", options.limits]))
+    with tempfile.TemporaryDirectory() as directory, gathering(Path(directory), max_message_size=limits) as gather:
         print(json.dumps(asyncio.run(load(gather, options)), indent=2))
 
 

@@ -16,6 +16,7 @@ from .echoing import COUNT, ECHO, Echoing, refused
 from .serving import wait_for
 
 HALF = b"x" * 600
+HOUR = 3600.0
 
 
 def holding(serving: Echoing) -> None:
@@ -86,29 +87,85 @@ def test_http_refuses_what_is_too_much_with_retry_after(limit: dict[str, int]) -
         assert serving.refusals["overloaded"] == 1
 
 
+def slow_post(serving: Echoing) -> socket.socket:
+    """A connection with the first 600 bytes of a body of 700."""
+    slow = socket.create_connection(("127.0.0.1", serving.http.port), 60)
+    held = serving.http._holding.bytes
+    slow.sendall(b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 700\r\n\r\n" + HALF)
+    wait_for(lambda: serving.http._holding.bytes == held + len(HALF))
+    return slow
+
+
 def test_http_counts_bodies_that_still_arrive() -> None:
     with Echoing(http={"max_held_bytes": 1000}) as serving:
-        with socket.create_connection(("127.0.0.1", serving.http.port), 60) as slow:
-            slow.sendall(b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 700\r\n\r\n" + HALF)
-            wait_for(lambda: serving.http._holding.bytes == len(HALF))
+        serving.http._holding.slow_after = HOUR
+        with slow_post(serving) as slow:
             assert serving.post(HALF)[0] == 503
             slow.sendall(b"x" * 100)
             assert slow.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
         assert serving.post(HALF)[0] == 200
 
 
+def test_slow_bodies_make_room_for_others_the_oldest_first() -> None:
+    with Echoing(http={"max_held_bytes": 1500}) as serving:
+        serving.http._holding.slow_after = 0.0
+        with slow_post(serving) as oldest, slow_post(serving) as younger:
+            assert serving.post(HALF)[0] == 200
+            answer = oldest.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            assert b"Retry-After: 1\r\n" in answer
+            younger.sendall(b"x" * 100)
+            assert younger.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert serving.http._holding.bytes == 0
+        assert serving.refusals["overloaded"] == 1
+
+
+def test_a_slow_body_that_grows_does_not_end_younger_ones() -> None:
+    with Echoing(http={"max_held_bytes": 1250}) as serving:
+        serving.http._holding.slow_after = 0.0
+        with slow_post(serving) as oldest, slow_post(serving) as younger:
+            oldest.sendall(b"x" * 99)
+            assert oldest.recv(100).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            younger.sendall(b"x" * 100)
+            assert younger.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def silent(never: threading.Event) -> Iterator[bytes]:
+    """A request whose message does not arrive."""
+    never.wait()
+    yield b""
+
+
+def test_slow_bodies_end_while_the_process_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    sizes = dict.fromkeys(("resident", "trimmed"), 0)
+    monkeypatch.setattr("mmapqueue.pipeline.gather.holding.resident", lambda: sizes["resident"])
+    monkeypatch.setattr("mmapqueue.pipeline.gather.holding.trimmed", lambda: sizes["trimmed"])
+    with Echoing() as serving, grpc.insecure_channel(serving.grpc_address) as channel:
+        serving.grpc._holding.slow_after = serving.http._holding.slow_after = 0.0
+        waiting = channel.stream_unary(ECHO).future(silent(never), timeout=60)
+        with slow_post(serving) as slow:
+            # What the C library keeps is given back before anybody is ended.
+            sizes["resident"] = 1 << 40
+            assert serving.call() == b"x"
+            assert not waiting.done()
+            sizes["trimmed"] = 1 << 40
+            assert slow.recv(100).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            error = waiting.exception(60)
+            assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert "google.rpc.retryinfo-bin" in dict(error.trailing_metadata())
+        never.set()
+        assert serving.call(HALF) == HALF
+        assert serving.post(HALF)[0] == 200
+
+
 @pytest.mark.parametrize("path", [ECHO])
 def test_a_grpc_message_that_does_not_arrive_is_refused(path: str) -> None:
     never = threading.Event()
-
-    def silent() -> Iterator[bytes]:
-        never.wait()
-        yield b""
-
     with Echoing(grpc={"request_timeout": "200ms"}) as serving:
         with grpc.insecure_channel(serving.grpc_address) as channel:
             with pytest.raises(grpc.RpcError) as caught:
-                channel.stream_unary(path)(silent(), timeout=60)
+                channel.stream_unary(path)(silent(never), timeout=60)
             never.set()
             error: Any = caught.value
             assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED

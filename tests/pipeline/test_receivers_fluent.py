@@ -397,7 +397,7 @@ def test_connections_that_hold_too_much_are_ended() -> None:
 async def held(serving: Serving) -> list[int]:
     receiver = serving.receivers[0]
     assert isinstance(receiver, FluentReceiver)
-    return [each._hold._size for each in receiver._connections.values()]
+    return [each._hold.size for each in receiver._connections.values()]
 
 
 def test_a_message_that_does_not_arrive_ends_its_connection() -> None:

@@ -15,9 +15,8 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 import mmapqueue
-from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server, Tls
-from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import (
     bind_address,
@@ -257,12 +256,11 @@ class GrpcServer:
         """Reads the one message of a request."""
         seconds = self._settings.request_timeout.total_seconds()
         try:
-            async with timeout(seconds):
-                message = await context.read()
-        except (TimeoutError, asyncio.TimeoutError):
+            message = await hold.arrive(context.read(), seconds)
+        except Late:
             words = f"the message did not arrive within request_timeout = {seconds:g} s"
             self._refusals.note("timeout", f"request of {Call(path, context).peer} to {path}: {words}")
-            raise _Late(words) from None
+            raise Late(words) from None
         if message is grpc.aio.EOF:
             raise Malformed("the request has no message")
         hold.resize(len(message))
@@ -305,6 +303,9 @@ class GrpcServer:
                 ("grpc.max_receive_message_length", settings.max_message_size),
                 ("grpc.max_allowed_incoming_connections", settings.max_connections),
                 ("grpc.max_concurrent_streams", _MAX_STREAMS),
+                # Requests that wait for a handler. The library would cancel some of them beyond 1 000.
+                ("grpc.server.max_pending_requests", settings.max_requests),
+                ("grpc.server.max_pending_requests_hard_limit", settings.max_requests),
                 ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
@@ -385,10 +386,6 @@ class GrpcServer:
         return 0 if self._port is None else established(self._port, own=self._shared)
 
 
-class _Late(Exception):
-    """A message has not arrived in time."""
-
-
 async def _measured(messages: AsyncIterator[bytes], hold: Hold) -> AsyncIterator[bytes]:
     """The messages of a stream. The last one counts as held: how many more are, only their receiver knows."""
     async for message in messages:
@@ -424,7 +421,7 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
     if isinstance(error, Overloaded):
         code = grpc.StatusCode.RESOURCE_EXHAUSTED
         await context.abort(code, str(error), _retry_after(str(error), error.retry_after))
-    if isinstance(error, _Late):
+    if isinstance(error, Late):
         await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, str(error))
     if isinstance(error, GrpcError):
         await context.abort(grpc.StatusCode[error.status], str(error))

@@ -17,11 +17,10 @@ from yarl import URL
 
 import mmapqueue
 from mmapqueue.pipeline._http import Connection, sign
-from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.bodies import ENCODINGS
 from mmapqueue.pipeline.gather.cors import allow_origin, preflight
-from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.http_body import encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import (
@@ -261,9 +260,9 @@ class HttpServer:
     async def _body(self, request: web.Request, hold: Hold) -> bytes:
         seconds = self._settings.request_timeout.total_seconds()
         try:
-            async with timeout(seconds):
-                return await read_body(request, self._settings.max_message_size, hold.resize)
-        except (TimeoutError, asyncio.TimeoutError):
+            body = read_body(request, self._settings.max_message_size, hold.resize)
+            return await hold.arrive(body, seconds)
+        except Late:
             words = f"the body did not arrive within request_timeout = {seconds:g} s"
             self._refusals.note("timeout", f"request of {_peer(request)} to {request.path}: {words}")
             raise HttpError(408, words, headers={"Connection": "close"}) from None
