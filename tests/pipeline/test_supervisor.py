@@ -57,6 +57,31 @@ def test_a_program_that_cannot_be_started_at_first_ends_all(caplog: pytest.LogCa
     assert "gather 0 cannot be kept running" in caplog.text
 
 
+#: Is ready long before it has a handler of SIGHUP, and ends when it got one, with a line.
+RELOADED = """
+import os, signal, sys
+from mmapqueue.pipeline._signals import release_hangups
+print("ready:", flush=True)
+while signal.SIGHUP not in signal.sigpending():
+    pass
+def reload(*_):
+    print("reloaded", flush=True)
+    os.kill(os.getppid(), signal.SIGTERM)
+signal.signal(signal.SIGHUP, reload)
+release_hangups()
+"""
+
+
+def test_a_reload_waits_for_a_child_that_has_no_handler_yet(capfd: pytest.CaptureFixture[str]) -> None:
+    def reload(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    child = Child("gather 0", [sys.executable, "-c", RELOADED])
+    assert asyncio.run(Supervisor([[child]], reload).run()) == 0
+    assert capfd.readouterr().out == "reloaded\n"
+    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 #: Runs until SIGTERM. With `--successor` it is prepared first, and goes on when it may. Notes what it does in a file.
 TAKES_OVER = """
 import os, signal, sys

@@ -39,6 +39,24 @@ def hangups(reload: Callable[[], None], stop: Callable[[], None]) -> Callable[[]
 
 
 @contextmanager
+def hangups_held() -> Iterator[None]:
+    """SIGHUP waits for processes that are started in the block until they call `release_hangups`.
+
+    It would end a process that has no handler yet.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
+    try:
+        yield
+    finally:
+        release_hangups()
+
+
+def release_hangups() -> None:
+    """Takes SIGHUP, also one that has waited since the start. For the main thread, when it has a handler."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGHUP,))
+
+
+@contextmanager
 def children_ignore_hangups() -> Iterator[None]:
     """Processes that are started in the block ignore SIGHUP: they are stopped by their parent."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

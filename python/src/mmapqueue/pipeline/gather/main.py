@@ -240,6 +240,7 @@ def _handled_signals(stop: asyncio.Event, control: Control) -> Iterator[None]:
     handlers |= dict.fromkeys(_signals.reloading(), _signals.hangups(control.request, stop.set))
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
+    _signals.release_hangups()
     try:
         yield
     finally:

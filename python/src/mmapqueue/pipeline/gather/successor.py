@@ -5,6 +5,8 @@ import contextlib
 import socket
 from collections.abc import Sequence
 
+from mmapqueue.pipeline._signals import hangups_held
+
 _PREPARED, _GO = b"p", b"g"
 
 
@@ -53,12 +55,13 @@ class Successor:
         with theirs:
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *(*command, "--successor", str(theirs.fileno())),
-                    stdout=asyncio.subprocess.PIPE,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                )
+                with hangups_held():
+                    process = await asyncio.create_subprocess_exec(
+                        *(*command, "--successor", str(theirs.fileno())),
+                        stdout=asyncio.subprocess.PIPE,
+                        pass_fds=[theirs.fileno()],
+                        start_new_session=True,
+                    )
             except OSError:
                 writer.close()
                 raise

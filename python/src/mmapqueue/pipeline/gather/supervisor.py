@@ -183,6 +183,7 @@ class Supervisor:
         for number in _signals.reloading():
             hangup = _signals.hangups(partial(self._send_all, number), partial(self._end, 0))
             loop.add_signal_handler(number, hangup)
+        _signals.release_hangups()
         tasks = [
             [asyncio.create_task(self._keep_or_end(child, index)) for child in group]
             for index, group in enumerate(self._groups)
@@ -304,7 +305,8 @@ class Supervisor:
         # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
         stdout = asyncio.subprocess.PIPE if child.announces else None
         try:
-            return await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+            with _signals.hangups_held():
+                return await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
         except OSError as error:
             if child.process is None:
                 raise

@@ -405,6 +405,7 @@ def _control(
 @contextmanager
 def _reloaded_by(handle: Callable[[], None]) -> Iterator[None]:
     before = {number: signal.signal(number, lambda _number, _frame: handle()) for number in _signals.reloading()}
+    _signals.release_hangups()
     try:
         yield
     finally:
