@@ -10,6 +10,20 @@ from mmapqueue.pipeline._signals import hangups_held
 _PREPARED, _GO = b"p", b"g"
 
 
+async def spawn(
+    command: Sequence[str], *, stdout: int | None, pass_fds: Sequence[int] = ()
+) -> asyncio.subprocess.Process:
+    """Starts a child in a session of its own: a Ctrl-C of the terminal reaches this process alone.
+
+    This process passes signals on, in order. SIGHUP waits until the child has a handler.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    with hangups_held():
+        return await asyncio.create_subprocess_exec(*command, stdout=stdout, pass_fds=pass_fds, start_new_session=True)
+
+
 def await_turn(descriptor: int) -> None:
     """Says that this process is prepared, and waits until its predecessor has ended. For a process with `--successor`.
 
@@ -55,13 +69,11 @@ class Successor:
         with theirs:
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
-                with hangups_held():
-                    process = await asyncio.create_subprocess_exec(
-                        *(*command, "--successor", str(theirs.fileno())),
-                        stdout=asyncio.subprocess.PIPE,
-                        pass_fds=[theirs.fileno()],
-                        start_new_session=True,
-                    )
+                process = await spawn(
+                    (*command, "--successor", str(theirs.fileno())),
+                    stdout=asyncio.subprocess.PIPE,
+                    pass_fds=[theirs.fileno()],
+                )
             except OSError:
                 writer.close()
                 raise

@@ -18,7 +18,7 @@ from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline
-from mmapqueue.pipeline.gather.successor import Successor
+from mmapqueue.pipeline.gather.successor import Successor, spawn
 
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
 _PR_SET_PDEATHSIG = 1
@@ -302,11 +302,9 @@ class Supervisor:
         return await child.process.wait()
 
     async def _started(self, child: Child) -> asyncio.subprocess.Process:
-        # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
         stdout = asyncio.subprocess.PIPE if child.announces else None
         try:
-            with _signals.hangups_held():
-                return await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+            return await spawn(child.command, stdout=stdout)
         except OSError as error:
             if child.process is None:
                 raise

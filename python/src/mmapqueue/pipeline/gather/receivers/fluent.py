@@ -15,7 +15,7 @@ from mmapqueue.pipeline._event import OTLP_LOGS, encode
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.holding import Hold, Holding, Overloaded
+from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.identity import identity
 from mmapqueue.pipeline.gather.receivers._forward import Handshake, acknowledgement, message_of, request_of, unpacker
 from mmapqueue.pipeline.gather.receivers._storing import store
@@ -191,10 +191,6 @@ async def _all(records: "Iterator[LogRecord]") -> "list[LogRecord]":
     return made
 
 
-class _Late(Exception):
-    """A message has not arrived in time."""
-
-
 class _Connection:
     """One client. Its messages are stored one after the other, and it is not read meanwhile.
 
@@ -237,7 +233,7 @@ class _Connection:
             self._refusals.note("malformed", f"connection of {self._peer} is ended: {words}")
         except Overloaded as error:
             self._refusals.note("overloaded", f"{error}; connection of {self._peer} is ended")
-        except _Late:
+        except Late:
             words = f"connection of {self._peer} is ended: a message has not arrived within {_MESSAGE_WITHIN:g} s"
             self._refusals.note("timeout", words)
         except OSError as error:  # The client has gone; what it sent before is stored.
@@ -253,7 +249,7 @@ class _Connection:
                 async with timeout(max(0, self._due - clock())):
                     data = await self._reader.read(_READ)
             except (TimeoutError, asyncio.TimeoutError):
-                raise _Late from None
+                raise Late from None
         self._fed += len(data)
         self._hold.resize(self._fed - self._ended)
         if self._fed - self._ended > self._receiver.max_message_size + _READ:
