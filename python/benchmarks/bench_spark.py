@@ -21,7 +21,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import mmapqueue
-from kafka_peer import Broker, connector_jars, kafka_workloads, settings
+from kafka_peer import SESSION, Broker, connector_jars, kafka_workloads, settings
 from spark_batches import medians, micro_batches
 from spark_workloads import FLOOR, Workload, workloads
 
@@ -38,10 +38,9 @@ def session(cores: int, memory: str, scratch: Path, jars: list[str]) -> SparkSes
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.local.dir": str(scratch / "local"),
+        **({"spark.jars": ",".join(jars)} | SESSION if jars else {}),
     }.items():
         builder.config(key, value)
-    if jars:
-        builder.config("spark.jars", ",".join(jars))
     spark = mmapqueue.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
