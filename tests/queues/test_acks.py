@@ -205,6 +205,44 @@ def test_what_was_dropped_does_not_come_back_from_an_iterator(open_queue: Open) 
     assert [m.offset for m in messages] == list(range(last + 1, 3020))
 
 
+def test_acked_ranges_of_a_consumer_that_another_process_owns(script: Script) -> None:
+    path = script.directory / "queue"
+    owner = script.start(
+        """
+        import sys, mmapqueue
+        queue = mmapqueue.Queue(sys.argv[1], ack_linger=0)
+        queue.push_many([b"x"] * 10)
+        messages = queue.pop_many(10)
+        for command in sys.stdin:
+            queue.ack_many([messages[int(offset)] for offset in command.split()])
+            queue.flush()
+            print("stored", flush=True)
+        """,
+        path,
+    )
+
+    def ack(offsets: str) -> None:
+        assert owner.stdin
+        assert owner.stdout
+        owner.stdin.write(f"{offsets}\n")
+        owner.stdin.flush()
+        assert owner.stdout.readline() == "stored\n"
+
+    ack("0 1 3 4 7")
+    with mmapqueue.Queue(path, read_only=True) as queue:
+        assert queue.acked_ranges("default") == [range(2), range(3, 5), range(7, 8)]
+        ack("2 8")
+        assert queue.acked_ranges("default") == [range(5), range(7, 9)]
+        owner.kill()
+        owner.wait()
+        assert queue.acked_ranges("default") == [range(5), range(7, 9)]
+        assert queue.acked_ranges("nobody") == []
+        with pytest.raises(mmapqueue.ConfigError, match="consumer"):
+            queue.acked_ranges("../default")
+        with pytest.raises(TypeError, match="consumer is a name"):
+            queue.acked_ranges(None)  # type: ignore[arg-type]
+
+
 def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open) -> None:
     process = script.start(
         """

@@ -45,6 +45,7 @@ CALLS: dict[str, Task] = {
     "end_offset": lambda queue: queue.end_offset(),
     "stats": lambda queue: queue.stats(),
     "consumer_stats": lambda queue: queue.consumer_stats(),
+    "acked_ranges": lambda queue: queue.acked_ranges("default"),
     "consumers": lambda queue: queue.consumers(),
     "consumer": lambda queue: queue.consumer("second").close(),
     "create_consumer": lambda queue: queue.create_consumer("third", start="latest"),

@@ -28,6 +28,7 @@ LOOKS: dict[str, Callable[[mmapqueue.Queue], object]] = {
     "empty": lambda queue: queue.empty(),
     "stats": lambda queue: queue.stats(),
     "consumer_stats": lambda queue: queue.consumer_stats(),
+    "acked_ranges": lambda queue: queue.acked_ranges("default"),
     "get": lambda queue: queue.read_at(0),
     "full": lambda queue: queue.full(),
     "flush": lambda queue: queue.flush(),

@@ -254,6 +254,7 @@ def test_close_ends_everything(open_queue: Open) -> None:
         queue.unacked,
         queue.consumers,
         queue.consumer_stats,
+        lambda: queue.acked_ranges("default"),
         queue.first_offset,
         queue.end_offset,
         queue.gc,

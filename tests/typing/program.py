@@ -51,6 +51,7 @@ def of_bytes(path: str) -> None:
         assert_type(queue.config["dead_letter_dir"], str | None)
         assert_type(queue.stats().fill, float)
         assert_type(queue.consumer_stats()["default"].lag_seconds, float)
+        assert_type(queue.acked_ranges("default"), list[range])
         assert_type(len(queue), int)
         with queue.consumer("audit", start="latest") as audit:
             assert_type(audit, mmapqueue.Consumer[bytes])

@@ -93,6 +93,7 @@ HANDLE_CALLS = {
     "deleteConsumer": "s",
     "consumers": "",
     "consumerStats": "",
+    "ackedRanges": "s",
     "lastSequence": "s",
     "producers": "",
     "producerStats": "",

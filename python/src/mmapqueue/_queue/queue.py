@@ -912,6 +912,35 @@ class Queue(Reading[Value]):
         """
         return parsed_consumers(self._handle.call("consumerStats"))
 
+    def acked_ranges(self, consumer: str) -> list[range]:
+        """The offsets that a consumer has acked, whichever process owns it. It is neither opened nor moved.
+
+        The first range ends at the committed offset of this moment, or at the first dropped record that the consumer
+        has not passed yet. Acks out of order, after that, are those that the owner has stored last, at a flush (every
+        flush_period) or a close; in format version 1 there are none. Also available in a process that only reads.
+
+        Args:
+            consumer: The consumer's name.
+
+        Returns:
+            The ranges in ascending order, none of them empty; no range if no such consumer exists.
+
+        Raises:
+            ConfigError: The name is not allowed.
+            Closed: The queue is closed.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three", b"four"])
+            4
+            >>> messages = queue.pop_many(4)
+            >>> queue.ack_many([messages[0], messages[2]])
+            >>> queue.flush()
+            >>> queue.acked_ranges("default")
+            [range(0, 1), range(2, 3)]
+        """
+        found = json.loads(self._handle.call("ackedRanges", name_of("consumer", consumer)))
+        return [range(each["first"], each["end"]) for each in found]
+
     # ---- the archive
 
     def durable_offset(self) -> int:

@@ -15,7 +15,6 @@ from google.protobuf.message import DecodeError
 import mmapqueue
 from mmapqueue.pipeline._skywalking import LOGS, SEGMENT
 from mmapqueue.pipeline.event_pb2 import Event, EventType
-from mmapqueue.pipeline.process._acked import acked
 from mmapqueue.pipeline.process.dead_letters import ABOUT, FORM, RECORD, ROW
 
 #: The consumer that acks the dead letters that were sent again. The others stay.
@@ -184,7 +183,7 @@ def parsed(message: mmapqueue.Message[bytes]) -> Letter:
 def unsent(queue: mmapqueue.Queue[bytes]) -> Iterator[Letter]:
     """The dead letters of a queue that were not sent again. Changes nothing, and opens no consumer."""
     offset, end = queue.first_offset(), queue.end_offset()
-    for done in (*acked(queue, CONSUMER), range(end, end)):
+    for done in (*queue.acked_ranges(CONSUMER), range(end, end)):
         yield from _between(queue, offset, min(done.start, end))
         offset = max(offset, done.stop)
 

@@ -559,6 +559,30 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
+     * Returns which records a consumer has acked, whichever process owns it. The consumer is neither opened nor moved.
+     *
+     * <p>The first range ends at the committed offset of this moment, or at the first dropped record that the consumer has
+     * not passed yet. Acks out of order, after that, are those that the owner has stored last, at a flush (every {@code
+     * flush_period}) or a close; in format version 1 there are none. Any thread and any process may call this.
+     *
+     * <p>Example: the consumer has acked the records 0, 1, 2 and 6.
+     *
+     * <pre>{@code
+     * queue.flush();
+     * queue.ackedRanges("audit"); // [OffsetRange[first=0, end=3], OffsetRange[first=6, end=7]]
+     * }</pre>
+     *
+     * @param name the consumer's name
+     * @return the ranges in ascending order, none of them empty; no range if no such consumer exists
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
+     * @throws ClosedException if the queue is closed
+     * @throws MmapQueueException if a file of the consumer cannot be read; a damaged file of acks counts as missing
+     */
+    public List<OffsetRange> ackedRanges(String name) {
+        return core().ackedRanges(name);
+    }
+
+    /**
      * Returns the damaged ranges that the consumers of this process have skipped ({@code on_damage = skip}) since they
      * were opened.
      *

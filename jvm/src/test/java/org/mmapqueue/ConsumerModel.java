@@ -81,6 +81,25 @@ final class ConsumerModel {
         return (int) (end - committed - done);
     }
 
+    /** The records that are acked, in ascending order. */
+    List<Integer> acked() {
+        List<Integer> all = new ArrayList<>();
+        for (int number = 0; number < committed; number++) {
+            all.add(number);
+        }
+        window.forEach((number, popped) -> {
+            if (popped.state == State.ACKED) {
+                all.add(number);
+            }
+        });
+        saved.forEach((number, times) -> {
+            if (times == SAVED_ACK) {
+                all.add(number);
+            }
+        });
+        return all;
+    }
+
     /** Number of records that can be popped from a log of {@code end} records. */
     int size(int end) {
         long returned = window.values().stream()

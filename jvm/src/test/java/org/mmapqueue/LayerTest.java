@@ -54,6 +54,7 @@ class LayerTest {
             "HeapRecords",
             "Message",
             "MessageHandler",
+            "OffsetRange",
             "ProducerStats",
             "QueueListener",
             "QueueStats",

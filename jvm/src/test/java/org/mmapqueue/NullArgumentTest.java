@@ -31,6 +31,8 @@ class NullArgumentTest {
                     "consumer",
                     () -> queue.owns(null),
                     "consumer",
+                    () -> queue.ackedRanges(null),
+                    "consumer",
                     () -> queue.pushOnce(null, 0, batch, Duration.ZERO),
                     "producer",
                     () -> queue.digest(null, 0),

@@ -157,6 +157,25 @@ final class QueueModel implements AutoCloseable {
     void flush() {
         queue.flush();
         assertEquals(queue.stats().writingPosition(), queue.stats().watermarkPosition());
+        consumers.forEach(this::checkAcked);
+    }
+
+    // After a flush, which stores all acks; those out of order not in format version 1.
+    private void checkAcked(String name, ConsumerModel model) {
+        List<Integer> acked = new ArrayList<>();
+        for (OffsetRange each : queue.ackedRanges(name)) {
+            for (long offset = each.first(); offset < each.end(); offset++) {
+                acked.add((int) offset);
+            }
+        }
+        assertEquals(
+                setup.isV1()
+                        ? model.acked().subList(zero, model.committed()).stream()
+                                .map(number -> number - zero)
+                                .toList()
+                        : model.acked(),
+                acked,
+                name);
     }
 
     void gc() {

@@ -71,6 +71,16 @@ public final class QueueHandle {
     }
 
     /**
+     * {@return the offsets that a consumer has acked, as JSON}
+     *
+     * @param name the consumer's name
+     * @throws MmapQueueException as {@link MmapQueue#ackedRanges} does
+     */
+    public String ackedRanges(String name) {
+        return Json.of(queue.ackedRanges(name));
+    }
+
+    /**
      * Closes a consumer. Idempotent. The number is not reused.
      *
      * @param consumer the consumer's number

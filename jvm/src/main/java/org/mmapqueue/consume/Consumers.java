@@ -2,6 +2,7 @@ package org.mmapqueue.consume;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -442,6 +443,13 @@ public final class Consumers implements Closeable {
     /** The consumer of this name; null if this process does not own it. */
     public ConsumerCore owned(String name) {
         return open.get(name);
+    }
+
+    /** The records in flight of a consumer of any process, as its owner has stored them last; null for none. */
+    public ByteBuffer storedInFlight(String name) throws IOException {
+        Names.check("consumer", name);
+        InFlightFile file = inFlightFile(name);
+        return file == null ? null : file.read();
     }
 
     /** The damaged ranges that these consumers have skipped, by name. */

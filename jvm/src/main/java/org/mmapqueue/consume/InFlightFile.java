@@ -7,6 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.mmapqueue.OffsetRange;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Mismatch;
@@ -133,6 +136,43 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
             offset = end;
         }
         inFlight.endAt(image.getLong(InFlightDescriptor.READING));
+    }
+
+    /**
+     * The acked records of a consumer, in ascending order; no range is empty, and none begins where another ends.
+     *
+     * @param image the consumer's records in flight; null for none
+     * @param committed the offset before which all records are acked. As at an open, an image that begins after it does
+     *     not count: the consumer was moved since
+     * @param end the offset of the log end
+     */
+    public static List<OffsetRange> acked(ByteBuffer image, long committed, long end) {
+        List<OffsetRange> ranges = new ArrayList<>();
+        long from = 0;
+        long to = committed;
+        if (image != null && image.getLong(InFlightDescriptor.FIRST) <= committed) {
+            long offset = image.getLong(InFlightDescriptor.FIRST);
+            for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
+                long first = offset;
+                offset += image.getInt(at + InFlightDescriptor.RUN_RECORDS);
+                long last = Math.min(offset, end);
+                if (image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS) == InFlightDescriptor.ACKED && last > to) {
+                    if (first > to) {
+                        add(from, to, ranges);
+                        from = first;
+                    }
+                    to = last;
+                }
+            }
+        }
+        add(from, to, ranges);
+        return ranges;
+    }
+
+    private static void add(long first, long end, List<OffsetRange> ranges) {
+        if (first < end) {
+            ranges.add(new OffsetRange(first, end));
+        }
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +14,7 @@ import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
+import org.mmapqueue.OffsetRange;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
@@ -24,6 +26,7 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
+import org.mmapqueue.consume.InFlightFile;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -420,6 +423,16 @@ public final class QueueCore {
 
     public List<ConsumerStats> consumerStats() {
         return onConsumer("*", () -> statistics().ofConsumers());
+    }
+
+    /** As {@code MmapQueue.ackedRanges}. */
+    public List<OffsetRange> ackedRanges(String name) {
+        return onConsumer(name, () -> {
+            // First: it begins at the committed offset of its time, and only a move sets that back.
+            ByteBuffer inFlight = consumers.storedInFlight(name);
+            OptionalLong committed = statistics().passedOffset(name);
+            return committed.isEmpty() ? List.of() : InFlightFile.acked(inFlight, committed.getAsLong(), endOffset());
+        });
     }
 
     /** As {@link Statistics#passedOffset}, of a consumer of any process; empty if no consumer has this name. */

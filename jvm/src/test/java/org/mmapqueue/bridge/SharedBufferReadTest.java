@@ -230,6 +230,17 @@ class SharedBufferReadTest {
     }
 
     @Test
+    void ackedRangesAreJson() {
+        push(1, 2, 3, 4);
+        pop(4);
+        assertEquals("[]", queue.ackedRanges("default"));
+        queue.ack(consumer, 0);
+        queue.ack(consumer, 2);
+        queue.flush();
+        assertEquals("[{\"first\":0,\"end\":1},{\"first\":2,\"end\":3}]", queue.ackedRanges("default"));
+    }
+
+    @Test
     void findReturnsTheOffsetOrEmpty() {
         push(1);
         assertEquals(0, queue.find(0));

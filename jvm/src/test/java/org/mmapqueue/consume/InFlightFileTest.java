@@ -9,12 +9,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.OffsetRange;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.log.LogEnd;
@@ -162,6 +165,7 @@ class InFlightFileTest {
         assertRead(end - 1, -1, 1);
         file.write(file.image(inFlight, 50, READING, TIME, 1)); // not to the middle of a gap, which has no position
         assertEquals(end, InFlightDescriptor.end(file.read()));
+        assertAcked(50, end, 0, 50, 51, end); // several runs
         assertEquals(300, file.read().getLong(InFlightDescriptor.READING));
     }
 
@@ -189,6 +193,29 @@ class InFlightFileTest {
             assertEquals(0, found.delay(51));
             assertEquals(0, found.delay(52));
         }
+    }
+
+    private void assertAcked(long committed, long end, long... bounds) throws IOException {
+        List<OffsetRange> expected = new ArrayList<>();
+        for (int i = 0; i < bounds.length; i += 2) {
+            expected.add(new OffsetRange(bounds[i], bounds[i + 1]));
+        }
+        assertEquals(expected, InFlightFile.acked(file.read(), committed, end));
+    }
+
+    @Test
+    void acksAreRangesFromTheCommittedOffsetToTheLogEnd() throws IOException {
+        assertAcked(0, 100);
+        assertAcked(50, 100, 0, 50);
+        write(table(50, 1, -1, -1, 2, 3, -1, 1, -1, -1));
+        assertAcked(50, 100, 0, 50, 51, 53, 55, 56, 57, 59);
+        assertAcked(51, 100, 0, 53, 55, 56, 57, 59);
+        assertAcked(52, 100, 0, 53, 55, 56, 57, 59);
+        assertAcked(55, 100, 0, 56, 57, 59);
+        assertAcked(80, 100, 0, 80);
+        assertAcked(50, 58, 0, 50, 51, 53, 55, 56, 57, 58); // before a recovery, which gives 58 to another record
+        assertAcked(50, 57, 0, 50, 51, 53, 55, 56);
+        assertAcked(49, 100, 0, 49); // moved since
     }
 
     private void cutAfter(long position, long offset) throws IOException {
