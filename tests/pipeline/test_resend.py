@@ -361,6 +361,14 @@ def test_the_commands(command_line: CommandLine, tmp_path: Path) -> None:
         assert CONSUMER in busy.err
 
 
+def test_a_file_without_dead_letter_queues(command_line: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("pipes: [{name: a, queue: {dir: q}, fetchers: [{type: command, command: ['true']}]}]")
+    for options in ([], ["--pipe", "a"]):
+        refused = command_line.run("dead-letters", "list", file, *options)
+        assert (refused.status, refused.err) == (2, f"mmapqueue: {file}: no pipe has a dead-letter queue\n")
+
+
 @pytest.mark.slow
 def test_kills_beside_a_running_gather(tmp_path: Path) -> None:
     count, kills = 60, 6

@@ -46,8 +46,10 @@ class DeadLetterQueues:
             raise ConfigError(str(error), "FILE", file, "a valid configuration: mmapqueue check") from None
         having = [each for each in self._pipeline.pipes if each.dead_letters is not None]
         self._pipes = {each.name: each for each in having if pipe in (None, each.name)}
+        if not having:
+            raise ConfigError(f"{file}: no pipe has a dead-letter queue", "FILE", file, "a file with such a pipe")
         if not self._pipes:
-            allowed = ", ".join(each.name for each in having) or "none: no pipe of the file has a dead-letter queue"
+            allowed = ", ".join(each.name for each in having)
             raise ConfigError(f"--pipe = {pipe!r} is invalid; allowed: {allowed}", "--pipe", str(pipe), allowed)
         self._read = read
         self._write = write
