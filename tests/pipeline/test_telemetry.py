@@ -270,6 +270,18 @@ def test_ports_end() -> None:
         ProcessTelemetry(config).start()
 
 
+def test_an_address_in_use_is_named_with_its_key(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        refused = f"telemetry.listen: cannot listen on 127.0.0.1:{port}: Address already in use"
+        config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{port}"})
+        with pytest.raises(OSError, match=re.escape(refused)):
+            asyncio.run(GatherTelemetry(config, 0).start())
+        config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{port - 1}"})
+        with pytest.raises(OSError, match=re.escape(refused)):
+            ProcessTelemetry(config).start()
+
+
 def test_nothing_is_served_without_telemetry(tmp_path: Path) -> None:
     config = pipeline(tmp_path, telemetry=None)
 

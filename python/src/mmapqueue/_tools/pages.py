@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -59,7 +60,20 @@ def address(key: str, listen: str, shift: int = 0) -> tuple[str, int]:
     return host.strip("[]"), number
 
 
-def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServer:
+def cannot_listen(host: str, port: int, error: OSError, key: str = "") -> OSError:
+    """The error of an address that cannot be listened on.
+
+    Args:
+        host: The address; empty for every one.
+        port: The port.
+        error: The system's error.
+        key: The key of the address in a configuration, which the message names.
+    """
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    return OSError(error.errno, f"{key}{': ' if key else ''}cannot listen on {host or '*'}:{port}: {reason}")
+
+
+def serve(name: str, host: str, port: int, answer: Answer, key: str = "") -> ThreadingHTTPServer:
     """Serves pages in threads of its own, until `shutdown` and `server_close` of the server are called.
 
     Args:
@@ -67,6 +81,7 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
         host: The address; empty for every one.
         port: The port; 0 for any free one, which the server's `server_address` then has.
         answer: Called in any thread.
+        key: The key of the address in a configuration, for the error.
 
     Raises:
         OSError: The address is in use, or not this machine's.
@@ -105,6 +120,6 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
     try:
         server = Server((host, port), Handler)
     except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {host or '*'}:{port}: {error.strerror}") from None
+        raise cannot_listen(host, port, error, key) from None
     threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
     return server

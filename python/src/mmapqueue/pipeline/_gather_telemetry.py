@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 import mmapqueue
-from mmapqueue._tools.pages import address
+from mmapqueue._tools.pages import address, cannot_listen
 from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
 from mmapqueue.pipeline._page import LivePage
@@ -148,8 +148,10 @@ class GatherTelemetry:
             self._listener = await loop.create_server(
                 lambda: Connection(server, loop=loop, **_QUIET), host or None, port
             )
-        except BaseException:
+        except BaseException as error:
             await self.stop()
+            if isinstance(error, OSError):
+                raise cannot_listen(host, port, error, "telemetry.listen") from None
             raise
         _LOG.info("metrics at port %d", self.port)
 

@@ -215,7 +215,7 @@ class ProcessTelemetry:
         if self._pipeline.telemetry is None:
             return
         host, port = address("telemetry.listen", self._pipeline.telemetry.listen, self._pipeline.gather.processes)
-        self._server = serve("pipeline.telemetry", host, port, self._pages.answer)
+        self._server = serve("pipeline.telemetry", host, port, self._pages.answer, "telemetry.listen")
         _LOG.info("metrics at port %d", self.port)
 
     def stop(self) -> None:
