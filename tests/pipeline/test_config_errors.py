@@ -307,6 +307,34 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: soon}}]"),
         [f"6: pipes[0].senders[0].batch.interval: 'soon' is invalid; allowed: {DURATION}"],
     ),
+    "durations of 0": (
+        pipeline(
+            servers="{name: grpc, type: grpc, listen: ':0', request_timeout: 0}",
+            pipe="senders: [{type: http, url: 'http://h', retry: {timeout: 0, backoff: {first: 0, most: 0s}}}]",
+            top="telemetry: {stalled_after: 0}",
+        ),
+        [
+            "1: servers[0].request_timeout: 0 is invalid; allowed: more than 0 s",
+            "6: pipes[0].senders[0].retry.backoff.first: 0 is invalid; allowed: more than 0 s",
+            "6: pipes[0].senders[0].retry.backoff.most: '0s' is invalid; allowed: more than 0 s",
+            "6: pipes[0].senders[0].retry.timeout: 0 is invalid; allowed: more than 0 s",
+            "7: telemetry.stalled_after: 0 is invalid; allowed: more than 0 s",
+        ],
+    ),
+    "interval too short": (
+        pipeline(pipe="fetchers: [{type: prometheus, targets: ['http://h'], interval: 1ms}]"),
+        ["6: pipes[0].fetchers[0].interval: '1ms' is invalid; allowed: at least 0.01 s"],
+    ),
+    "empty text": (
+        pipeline(
+            servers="{name: grpc, type: grpc, listen: ':0', bearer_token: ''}",
+            pipe="filters: [{type: where, condition: ''}]",
+        ),
+        [
+            "1: servers[0].bearer_token: the value (hidden) is invalid; allowed: at least 1 character",
+            "6: pipes[0].filters[0].condition: '' is invalid; allowed: at least 1 character",
+        ],
+    ),
     "dead letters too small": (
         pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
         [

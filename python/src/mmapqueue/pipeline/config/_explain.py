@@ -39,9 +39,9 @@ _PATTERNS = {
 }
 
 
-def _elements(context: Mapping[str, object], limit: str) -> str:
-    count = context.get(limit)
-    return f"{count} element" if count == 1 else f"{count} elements"
+def _length(kind: str, context: Mapping[str, object], limit: str) -> str:
+    count, unit = context.get(limit), "character" if kind.startswith("string") else "element"
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def close_to(word: str, known: list[str] | tuple[str, ...]) -> str:
@@ -121,9 +121,9 @@ def _words(error: ErrorDetails, model: type[BaseModel], here: Location, at: Loca
         pattern = str(context.get("pattern", ""))
         return f"{value} is invalid; allowed: {_PATTERNS.get(pattern, f'what matches {pattern}')}"
     if kind in ("too_short", "string_too_short"):
-        return f"{value} is invalid; allowed: at least {_elements(context, 'min_length')}"
+        return f"{value} is invalid; allowed: at least {_length(kind, context, 'min_length')}"
     if kind in ("too_long", "string_too_long"):
-        return f"{value} is invalid; allowed: at most {_elements(context, 'max_length')}"
+        return f"{value} is invalid; allowed: at most {_length(kind, context, 'max_length')}"
     if kind.startswith(("union_tag", "is_instance")) or "at" in context:
         return str(error["msg"])
     wanted = _WANTED.get(kind.partition("_")[0])
@@ -209,6 +209,9 @@ def _range(field: FieldInfo | None) -> str:
             value = getattr(each, key, None)
             if value is not None:
                 limits[key] = value.total_seconds() if isinstance(value, timedelta) else value
+    if "gt" in limits and "ge" in limits and limits["gt"] >= limits["ge"]:
+        # The range of the type, which contains that of the field.
+        del limits["ge"]
     least = limits.get("ge", limits.get("gt"))
     most = limits.get("le", limits.get("lt"))
     unit = " s" if any(isinstance(getattr(each, "ge", None), timedelta) for each in _metadata(field)) else ""
@@ -216,7 +219,8 @@ def _range(field: FieldInfo | None) -> str:
         return f"{least:g}{unit} to {most}{unit}" if isinstance(least, float) else f"{least} to {most}{unit}"
     words = []
     if least is not None:
-        words.append(f"{'at least' if 'ge' in limits else 'more than'} {least}{unit}")
+        number = f"{least:g}" if isinstance(least, float) else least
+        words.append(f"{'at least' if 'ge' in limits else 'more than'} {number}{unit}")
     if most is not None:
         words.append(f"{'at most' if 'le' in limits else 'less than'} {most}{unit}")
     return " and ".join(words)
