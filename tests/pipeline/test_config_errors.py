@@ -335,6 +335,29 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "6: pipes[0].filters[0].condition: '' is invalid; allowed: at least 1 character",
         ],
     ),
+    "empty paths": (
+        pipeline(
+            servers="{name: grpc, type: grpc, listen: ':0', tls: {certificate: '', key: k}}",
+            queue="{dir: '${QDIR:}', archive_uri: ''}",
+            pipe="checkpoints: ''\ndead_letter: {dir: ''}\n"
+            "fetchers: [{type: files, paths: ['/a', ''], exclude: ['']}, {type: command, command: ['', x]}]\n"
+            "senders: [{type: http, url: 'https://h', tls: {ca: ''}}]",
+        ),
+        [
+            f"{line}: {key}: '' is invalid; allowed: at least 1 character"
+            for line, key in [
+                (1, "servers[0].tls.certificate"),
+                (4, "pipes[0].queue.dir"),
+                (4, "pipes[0].queue.archive_uri"),
+                (6, "pipes[0].checkpoints"),
+                (7, "pipes[0].dead_letter.dir"),
+                (8, "pipes[0].fetchers[0].paths[1]"),
+                (8, "pipes[0].fetchers[0].exclude[0]"),
+                (8, "pipes[0].fetchers[1].command[0]"),
+                (9, "pipes[0].senders[0].tls.ca"),
+            ]
+        ],
+    ),
     "dead letters too small": (
         pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
         [

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -31,7 +32,6 @@ from mmapqueue._values.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -52,6 +52,15 @@ def _size(value: Any) -> int:
         raise ValueError(f"allowed: {error.allowed}") from None
 
 
+def _path(value: Any) -> Any:
+    # pathlib takes an empty string for the current directory.
+    if value == "":
+        raise ValueError("allowed: at least 1 character")
+    return value
+
+
+#: A path of a file or directory; not empty.
+NonEmptyPath = Annotated[Path, BeforeValidator(_path)]
 #: A time span: "500ms", "2s", "1m", "1h", "1d", or 0.
 Duration = Annotated[
     timedelta, BeforeValidator(_duration, json_schema_input_type=str | Literal[0]), Field(ge=timedelta(0))

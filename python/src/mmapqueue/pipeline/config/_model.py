@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
 from mmapqueue.pipeline.config._refused import Refused
-from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, Options, Receiver, Sender, Size
+from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, NonEmptyPath, Options, Receiver, Sender, Size
 
 #: Name of the query, consumer and checkpoint that write a pipe's undecodable records to its dead-letter queue.
 DEAD_LETTER = "dead_letter"
@@ -82,9 +82,9 @@ class Tls(Options):
         client_ca: Authority of the clients. If set, clients must have a certificate of it.
     """
 
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
+    certificate: NonEmptyPath
+    key: NonEmptyPath
+    client_ca: NonEmptyPath | None = None
 
 
 def _origin(value: str) -> str:
@@ -129,9 +129,9 @@ class ClientTls(Options):
         key: PEM file of its private key.
     """
 
-    ca: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
+    ca: NonEmptyPath | None = None
+    certificate: NonEmptyPath | None = None
+    key: NonEmptyPath | None = None
 
 
 class Server(Options):
@@ -247,7 +247,7 @@ class Pipe(Options):
     on_undecodable: Literal["dead_letter", "drop"] = "dead_letter"
     on_damage: Literal["skip", "error"] = "skip"
     dead_letter: DeadLetter | None = None
-    checkpoints: Path | None = None
+    checkpoints: NonEmptyPath | None = None
     senders: tuple[Sender, ...] = ()
 
     def checkpoint(self, sender: str) -> Path:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.config._refused import Refused
-from mmapqueue.pipeline.plugins import Bytes, Duration, Options, Size
+from mmapqueue.pipeline.plugins import Bytes, Duration, NonEmptyPath, Options, Size
 
 _INT = 2**31 - 1
 _LONG = 2**63 - 1
@@ -75,7 +75,7 @@ class QueueKeys(Options):
         overflow: Whether a full ring waits for its senders, or gives up what the archive has: they read it there.
     """
 
-    dir: Path
+    dir: NonEmptyPath
     capacity: Size | None = None
     queue_capacity_segments: Annotated[int, Field(ge=2, le=1 << 30)] | None = None
     segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] | None = None
@@ -91,7 +91,9 @@ class QueueKeys(Options):
     gc_on_idle: Annotated[Duration, Field(le=_INT * _MS)] | None = None
     wait_strategy: Literal["backoff", "park", "spin"] | None = None
     file_mode: _MODES | None = None
-    archive_uri: Annotated[str | Path, BeforeValidator(_path_or_uri)] | None = None
+    archive_uri: Annotated[Annotated[str, Field(min_length=1)] | NonEmptyPath, BeforeValidator(_path_or_uri)] | None = (
+        None
+    )
     archive_host: str | None = None
     archive_codec: Literal["none", "zstd"] | None = None
     archive_retain: Annotated[Duration, Field(le=_LONG // 1_000_000 * _MS)] | None = None

@@ -8,14 +8,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline._timeout import timeout
+from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.fetchers._period import every
-from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
+from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, NonEmptyPath, Size
 
 #: The maximum number of bytes of standard error that are logged.
 _MAX_LOGGED = 2000
@@ -23,6 +24,12 @@ _MAX_LOGGED = 2000
 
 class CommandFailed(Exception):
     """A command has failed. The message has the reason."""
+
+
+def _program(command: tuple[str, ...]) -> tuple[str, ...]:
+    if not command[0]:
+        raise Refused("'' is invalid; allowed: at least 1 character", 0)
+    return command
 
 
 class CommandFetcher(Fetcher):
@@ -50,12 +57,12 @@ class CommandFetcher(Fetcher):
     """
 
     type: Literal["command"] = "command"
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    command: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_program)]
     interval: Annotated[Duration, Field(ge=timedelta(milliseconds=10))] = timedelta(minutes=1)
     timeout: Annotated[Duration, Field(ge=timedelta(milliseconds=10))] = timedelta(seconds=30)
     lines: bool = False
     max_size: Size = 4 << 20
-    directory: Path | None = None
+    directory: NonEmptyPath | None = None
     environment: dict[str, str] = Field(default_factory=dict, repr=False)
 
     @property

@@ -13,6 +13,8 @@ from mmapqueue.pipeline.gather.fetchers._follow import Follower
 from mmapqueue.pipeline.gather.fetchers._text import Encoding
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Options
 
+_Pattern = Annotated[str, Field(min_length=1)]
+
 
 def _compiled(start: str) -> re.Pattern[bytes]:
     # A hole may precede the line.
@@ -90,8 +92,8 @@ class FileFetcher(Fetcher):
 
     type: Literal["files"] = "files"
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] = "files"
-    paths: Annotated[tuple[str, ...], Field(min_length=1)]
-    exclude: tuple[str, ...] = ("*.gz", "*.bz2", "*.xz", "*.zst", "*.zip")
+    paths: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
+    exclude: tuple[_Pattern, ...] = ("*.gz", "*.bz2", "*.xz", "*.zst", "*.zip")
     start: Literal["beginning", "end"] = "beginning"
     poll: Annotated[Duration, Field(ge=timedelta(milliseconds=10))] = timedelta(seconds=1)
     idle: Duration = timedelta(seconds=5)

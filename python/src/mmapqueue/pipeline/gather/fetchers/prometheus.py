@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather import bodies
 from mmapqueue.pipeline.gather.fetchers._exposition import check
 from mmapqueue.pipeline.gather.fetchers._period import every
-from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
+from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, NonEmptyPath, Size
 
 _OPENMETRICS = "application/openmetrics-text"
 _TEXT = "text/plain; version=0.0.4"
@@ -63,7 +62,7 @@ class PrometheusFetcher(Fetcher):
     validate_format: bool = True
     max_size: Size = 4 << 20
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
-    ca: Path | None = None
+    ca: NonEmptyPath | None = None
 
     async def run(self, host: Host) -> None:
         """As `Fetcher.run`."""
