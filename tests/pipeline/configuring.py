@@ -28,6 +28,10 @@ def pipeline(
 ADDRESS = (
     "an address is HOST:PORT with a port of 0 to 65535, such as 127.0.0.1:4317 or [::1]:4317; :4317 means all addresses"
 )
+URL = (
+    "a URL begins with http:// or https://, and has a host and, if any, a port of 1 to 65535, such as "
+    "https://shop.example:8443/logs"
+)
 DURATION = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
 SIZE = "a number of bytes from 0 on, or one with k, m, g or t, such as 512m"
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"

@@ -18,6 +18,7 @@ from pipeline.configuring import (
     SERVER,
     SIZE,
     SPARK,
+    URL,
     pipeline,
 )
 
@@ -356,6 +357,21 @@ BAD: dict[str, tuple[str, list[str]]] = {
                 (8, "pipes[0].fetchers[1].command[0]"),
                 (9, "pipes[0].senders[0].tls.ca"),
             ]
+        ],
+    ),
+    "URLs": (
+        pipeline(
+            pipe="fetchers: [{type: prometheus, targets: ['http://h:9100/metrics', 'http://h:0/']}]\n"
+            "senders:\n"
+            "- {type: http, name: a, url: 'http://user:s3cret@127.0.0.1:99999/x'}\n"
+            "- {type: otlp, name: b, protocol: http, endpoint: 'https://:4318'}\n"
+            "- {type: otlp, name: c, endpoint: 'http://h:4317'}\n",
+        ),
+        [
+            f"6: pipes[0].fetchers[0].targets[1]: 'http://h:0/' is invalid: {URL}",
+            f"8: pipes[0].senders[0].url: 'http://***@127.0.0.1:99999/x' is invalid: {URL}",
+            f"9: pipes[0].senders[1].endpoint: 'https://:4318' is invalid with protocol: http: {URL}",
+            f"10: pipes[0].senders[2].endpoint: 'http://h:4317' is invalid with protocol: grpc: {ADDRESS}",
         ],
     ),
     "dead letters too small": (

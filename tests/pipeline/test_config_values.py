@@ -10,6 +10,7 @@ import mmapqueue
 from mmapqueue._cli.main import main
 from mmapqueue._values.configuration import Configuration
 from mmapqueue.pipeline.config import load
+from mmapqueue.pipeline.config._model import check_url
 from mmapqueue.pipeline.config._queue import _WITHOUT_EFFECT, QueueKeys
 from pipeline.configuring import SPARK, load_text, pipeline
 
@@ -118,6 +119,41 @@ def test_the_largest_event_is_that_of_the_queue(options: dict[str, Any], tmp_pat
         QueueKeys(dir=tmp_path, **larger)
     with pytest.raises(mmapqueue.ConfigError):
         mmapqueue.Queue(tmp_path / "q2", **larger)
+
+
+@pytest.mark.parametrize(
+    ("url", "usable"),
+    [
+        ("http://h", True),
+        ("https://user:p%40ss@shop.example:65535/a?b=c#d", True),
+        ("http://[::1]:80/", True),
+        ("http://h:/", True),
+        ("http://münchen.example/", True),
+        ("HTTP://h", False),
+        ("ftp://h", False),
+        ("//h", False),
+        ("http://", False),
+        ("http:///x", False),
+        ("http://:80/x", False),
+        ("http://h:0/", False),
+        ("http://h:65536/", False),
+        ("http://h:x/", False),
+        ("http://h:+80/", False),
+        ("http://[::1/", False),
+        ("http://a..b/", False),
+        (f"http://{'a' * 64}/", False),
+        ("http://h\\x/", False),
+        ("http://h/a b", False),
+        ("http://h/\n", False),
+        ("", False),
+    ],
+)
+def test_urls_are_those_that_a_client_can_connect_to(url: str, *, usable: bool) -> None:
+    if usable:
+        assert check_url(url) == url
+        return
+    with pytest.raises(ValueError, match="a URL begins with"):
+        check_url(url)
 
 
 def test_secrets_are_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,13 @@ def test_http_without_an_answer_is_retryable(answer: str) -> None:
         assert failed(HttpSender(name="s", url=url), row(0)).retryable
 
 
+def test_a_url_that_is_none_refuses_no_record() -> None:
+    sender = HttpSender(name="s", url="http://h").model_copy(update={"url": "http://h:99999/x"})
+    error = failed(sender, row(0))
+    assert error.retryable
+    assert error.reason == "POST http://h:99999/x: the URL is invalid: Port out of range 0-65535"
+
+
 def test_http_data_is_sent_as_it_came() -> None:
     data = bytes(range(256))
     with http_receiver() as receiver:

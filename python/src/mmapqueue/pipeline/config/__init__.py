@@ -18,6 +18,7 @@ from mmapqueue.pipeline.config._model import (
     SparkSettings,
     Telemetry,
     Tls,
+    Url,
 )
 from mmapqueue.pipeline.config._problems import ConfigFileError
 from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
@@ -39,6 +40,7 @@ __all__ = [
     "SparkSettings",
     "Telemetry",
     "Tls",
+    "Url",
     "load",
     "load_all",
     "only_by_restart",

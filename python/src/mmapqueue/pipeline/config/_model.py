@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -56,6 +57,12 @@ def check_address(value: str) -> str:
     return value
 
 
+_URL = (
+    "a URL begins with http:// or https://, and has a host and, if any, a port of 1 to 65535, such as "
+    "https://shop.example:8443/logs"
+)
+#: What no URL contains: whitespace and control characters.
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _ORIGIN = re.compile(r"\*|[A-Za-z][A-Za-z0-9+.-]*://[^\s/,@]+")
 
 
@@ -67,10 +74,25 @@ def check_addresses(value: str) -> str:
     return ",".join(addresses)
 
 
+def check_url(value: str) -> str:
+    """Returns the value if it is a URL to which a client of HTTP can connect; raises ValueError otherwise."""
+    try:
+        parts = urlsplit(value)
+        # Encoded as for the resolver, which does not take empty and overlong labels.
+        usable = bool((parts.hostname or "").encode("idna")) and parts.port != 0 and "\\" not in parts.netloc
+    except ValueError:
+        usable = False
+    if not (usable and value.startswith(("http://", "https://")) and _BLANK.search(value) is None):
+        raise ValueError(_URL)
+    return value
+
+
 #: "HOST:PORT"; port 0 means any free one.
 Address = Annotated[str, AfterValidator(check_address)]
 #: One or several "HOST:PORT", separated by commas.
 Addresses = Annotated[str, AfterValidator(check_addresses)]
+#: "http://HOST…" or "https://HOST…".
+Url = Annotated[str, AfterValidator(check_url), Field(json_schema_extra={"pattern": "^https?://"})]
 
 
 class Tls(Options):

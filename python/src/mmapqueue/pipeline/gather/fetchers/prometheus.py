@@ -3,13 +3,13 @@
 import asyncio
 from datetime import timedelta
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 import aiohttp
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline.config import Url
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather import bodies
 from mmapqueue.pipeline.gather.fetchers._exposition import check
@@ -23,13 +23,6 @@ _ACCEPT = f"{_OPENMETRICS}; version=1.0.0; q=0.6, {_TEXT}; q=0.4, text/plain; q=
 
 class ScrapeFailed(Exception):
     """A target returned no metrics. The message has the reason."""
-
-
-def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not a target; expected a URL such as http://host:9100/metrics")
-    return value
 
 
 class PrometheusFetcher(Fetcher):
@@ -56,7 +49,7 @@ class PrometheusFetcher(Fetcher):
     """
 
     type: Literal["prometheus"] = "prometheus"
-    targets: Annotated[tuple[Annotated[str, AfterValidator(_url)], ...], Field(min_length=1)]
+    targets: Annotated[tuple[Url, ...], Field(min_length=1)]
     interval: Annotated[Duration, Field(ge=timedelta(milliseconds=10))] = timedelta(seconds=15)
     timeout: Annotated[Duration, Field(ge=timedelta(milliseconds=10))] = timedelta(seconds=10)
     validate_format: bool = True

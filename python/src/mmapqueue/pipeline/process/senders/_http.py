@@ -70,7 +70,10 @@ class HttpConnection:
                     divisible=answer.status in _OF_CONTENT,
                 )
         except aiohttp.InvalidURL as error:
-            raise Undelivered(f"{method} {url}: {error}", retryable=False) from None
+            # Never the fault of a record: without another URL, all would be refused.
+            raise Undelivered(
+                f"{method} {url}: the URL is invalid: {error.__cause__ or error}", retryable=True
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Undelivered(f"{method} {url}: {type(error).__name__}: {error}", retryable=True) from None
 

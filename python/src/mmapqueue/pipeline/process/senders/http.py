@@ -6,12 +6,12 @@ import base64
 import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from mmapqueue.pipeline.config import ClientTls
+from mmapqueue.pipeline.config import ClientTls, Url
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._http import HttpConnection
 from mmapqueue.pipeline.process.senders._network import NetworkSender
@@ -42,7 +42,7 @@ class HttpSender(NetworkSender):
     needs: ClassVar[tuple[str, ...]] = ()
 
     type: Literal["http"] = "http"
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s]+\S*$")]
+    url: Url
     method: Literal["POST", "PUT", "PATCH"] = "POST"
     body: Literal["data", "ndjson", "cloudevents"] = "data"
     compression: Literal["none", "gzip"] = "none"

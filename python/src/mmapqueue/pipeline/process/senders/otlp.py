@@ -18,7 +18,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ScopeMetrics
 from pydantic import model_validator
 
 from mmapqueue.pipeline.config import ClientTls
-from mmapqueue.pipeline.config._model import check_addresses
+from mmapqueue.pipeline.config._model import check_addresses, check_url
+from mmapqueue.pipeline.config._problems import shown
+from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcConnection
@@ -89,11 +91,12 @@ class OtlpSender(NetworkSender):
 
     @model_validator(mode="after")
     def _check(self) -> OtlpSender:
-        if self.protocol == "grpc":
-            check_addresses(self.endpoint)
-        elif not self.endpoint.startswith(("http://", "https://")):
-            raise ValueError(f"endpoint = {self.endpoint}: an http:// or https:// URL is needed with protocol: http")
-        elif self.tls is not None and not self.endpoint.startswith("https:"):
+        try:
+            (check_addresses if self.protocol == "grpc" else check_url)(self.endpoint)
+        except ValueError as error:
+            words = f"{shown((), self.endpoint)} is invalid with protocol: {self.protocol}: {error}"
+            raise Refused(words, "endpoint") from None
+        if self.protocol == "http" and self.tls is not None and not self.endpoint.startswith("https:"):
             raise ValueError("tls has no effect with an endpoint of http://")
         if self.encode is not None and "merge" in self.model_fields_set:
             raise ValueError("merge has no effect with encode: otlp, which merges rows up to the limits of request")
