@@ -164,6 +164,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', cors: {origins: ['*']}}"),
         ["1: servers[0].cors: cors has no effect with type: grpc"],
     ),
+    "requests beyond connections": (
+        pipeline(servers="{name: web, type: http, listen: ':0', max_connections: 10, max_requests: 11}"),
+        ["1: servers[0].max_requests: max_requests above max_connections = 10 has no effect with type: http"],
+    ),
     "server without receiver": (
         pipeline(servers=f"{SERVER}, {HTTP}"),
         ["1: servers[1]: no receiver uses the server 'http'"],

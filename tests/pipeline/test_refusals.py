@@ -254,10 +254,21 @@ def test_a_full_pipe_leaves_connections_to_other_pipes() -> None:
         for _ in range(20):
             # Each is refused, and does not keep its connection.
             status, body, headers = serving.post(path="/full")
-            assert (status, headers["retry-after"], headers["connection"]) == (429, "1", "close")
+            assert (status, headers["retry-after"], headers["connection"]) == (503, "1", "close")
             assert body == b"pipe full has 5 requests in progress, its share of max_connections\n"
             assert serving.post(path="/other")[0] == 200
-        assert serving.counted == {"waiting": 20}
+        assert serving.counted == {"overloaded": 20}
+
+
+def test_bodies_that_arrive_count_to_the_connections_of_their_pipe() -> None:
+    with two_pipes(4) as serving, contextlib.ExitStack() as stack:
+        for number in range(2):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", serving.http.port), 60))
+            slow.sendall(b"POST /full HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx")
+            wait_for(lambda: serving.http._holding.bytes == number + 1)  # noqa: B023
+        assert serving.post(path="/full")[0] == 503
+        assert serving.post(path="/other")[0] == 200
+        assert serving.counted == {"overloaded": 1}
 
 
 def test_clients_that_have_gone_keep_no_connection_and_no_request() -> None:

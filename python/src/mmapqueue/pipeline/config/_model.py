@@ -165,7 +165,8 @@ class Server(Options):
         listen: Address.
         max_connections: The maximum number of connections at a time; further ones are closed.
         max_message_size: Bytes of a request, decompressed.
-        max_requests: The maximum number of requests in progress; further ones are refused, and may be sent again.
+        max_requests: The maximum number of requests in progress; further ones are refused, and may be sent again. Of
+            http at most max_connections, since a connection has one request at a time.
         max_held_bytes: The maximum number of bytes of these requests, those that still arrive included.
         request_timeout: The time in which a request must arrive.
         tls: Certificates; without them the server speaks plain text.
@@ -189,6 +190,9 @@ class Server(Options):
     def _check(self) -> Server:
         if self.type == "grpc" and "cors" in self.model_fields_set:
             raise Refused("cors has no effect with type: grpc", "cors")
+        if self.type == "http" and "max_requests" in self.model_fields_set and self.max_requests > self.max_connections:
+            words = f"max_requests above max_connections = {self.max_connections} has no effect with type: http"
+            raise Refused(words, "max_requests")
         return self
 
 

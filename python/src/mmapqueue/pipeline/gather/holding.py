@@ -45,6 +45,7 @@ class Holding:
     Args:
         most_requests: The maximum number of requests.
         most_bytes: The maximum number of bytes of their bodies.
+        limit: The key with the maximum number of requests, for errors.
 
     Attributes:
         slow_after: Seconds after which a body that still arrives is slow.
@@ -52,8 +53,9 @@ class Holding:
 
     slow_after = 1.0
 
-    def __init__(self, most_requests: int, most_bytes: int) -> None:
+    def __init__(self, most_requests: int, most_bytes: int, limit: str = "max_requests") -> None:
         self._most_requests = most_requests
+        self._limit = limit
         self._most_bytes = most_bytes
         self._requests: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
@@ -75,7 +77,7 @@ class Holding:
         """
         share = max(1, self._most_requests // max(1, pipes))
         if self._requests[pipe] >= share:
-            raise Overloaded(f"pipe {pipe} has {share} requests in progress, its share of max_requests")
+            raise Overloaded(f"pipe {pipe} has {share} requests in progress, its share of {self._limit}")
         return Hold(self, pipe, self._most_bytes // max(1, pipes))
 
     @property

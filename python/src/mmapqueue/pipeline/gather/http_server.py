@@ -6,7 +6,6 @@ import math
 import re
 import socket
 import ssl
-from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
@@ -130,8 +129,9 @@ class HttpServer:
     answered with 503 and closed, requests without the token with 401, unknown paths with 404. A request that has not
     arrived completely within `request_timeout` is answered with 408.
 
-    A handler is cancelled when its client closes the connection. The requests in progress of one pipe hold at most
-    their share of `max_connections`: with N pipes an Nth of it. Others of that pipe are answered with 429.
+    A handler is cancelled when its client closes the connection. Requests beyond the limits of what the server holds
+    are answered with 503 and Retry-After: `Holding`. A connection has one request at a time, so `max_connections` also
+    limits the requests, and no pipe takes the connections of others.
 
     What a handler raises becomes a status: `mmapqueue.Full` 429 with Retry-After; `mmapqueue.TooLarge` 413; `Malformed`
     400; `mmapqueue.Closed` and other errors of the queue 503 with Retry-After; `HttpError` its own; anything else 500.
@@ -165,9 +165,9 @@ class HttpServer:
         self.table = HttpTable(settings.name)
         #: Whether another server listens with the same sockets, and accepts what waits in them.
         self.replaced = False
-        #: Requests in progress, by pipe.
-        self._progress: Counter[str] = Counter()
-        self._holding = Holding(settings.max_requests, settings.max_held_bytes)
+        # A connection has one request at a time.
+        limit = min(("max_requests", "max_connections"), key=lambda each: getattr(settings, each))
+        self._holding = Holding(getattr(settings, limit), settings.max_held_bytes, limit)
         #: Timers of connections that have not sent a request yet.
         self._unheard: dict[Any, asyncio.TimerHandle] = {}
         self._app = web.Application(middlewares=[self._hear])
@@ -243,19 +243,7 @@ class HttpServer:
         with self._holding.request(route.pipe, self.table.pipes) as hold:
             body = await self._body(request, hold)
             hold.resize(len(body))
-            return await self._handle(request, route, body)
-
-    async def _handle(self, request: web.Request, route: _Route, body: bytes) -> HttpReply:
-        pipe, share = route.pipe, max(1, self._settings.max_connections // self.table.pipes)
-        if self._progress[pipe] >= share:
-            words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
-            self._refusals.note("waiting", f"{words}; a request of {_peer(request)} is refused")
-            raise HttpError(429, words, headers={"Retry-After": "1", "Connection": "close"})
-        self._progress[pipe] += 1
-        try:
             return await route.handler(HttpRequest(request.path, request.headers, body, _peer(request)))
-        finally:
-            self._progress[pipe] -= 1
 
     async def _body(self, request: web.Request, hold: Hold) -> bytes:
         seconds = self._settings.request_timeout.total_seconds()

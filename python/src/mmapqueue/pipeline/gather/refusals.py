@@ -12,7 +12,7 @@ _PERIOD = 10.0
 _MAX_WORDS = 300
 _SCHEME = "bearer"
 
-Reason = Literal["unauthenticated", "tls", "malformed", "too_large", "timeout", "connections", "waiting", "overloaded"]
+Reason = Literal["unauthenticated", "tls", "malformed", "too_large", "timeout", "connections", "overloaded"]
 #: Called with a reason for each refused request or connection.
 Refused = Callable[[str], None]
 
