@@ -185,6 +185,7 @@ def test_points_are_divided_among_events() -> None:
         ({"listen": "127.0.0.1:8125"}, "expected udp://HOST:PORT"),
         ({"listen": "udp://127.0.0.1:70000"}, "expected udp://HOST:PORT"),
         ({"listen": UDP, "max_connections": 5}, "max_connections has no effect"),
+        ({"listen": UDP, "max_held_bytes": "1m"}, "max_held_bytes has no effect"),
     ],
 )
 def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:

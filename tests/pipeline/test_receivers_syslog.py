@@ -40,10 +40,14 @@ def port(serving: Serving) -> int:
 
 def all_are_read(serving: Serving) -> bool:
     """Whether no TCP connection is paused."""
+    return all(each._transport.is_reading() for each in list(listener_of(serving).connections))
+
+
+def listener_of(serving: Serving) -> _line_sockets.TcpListener:
     receiver = serving.receivers[0]
     assert isinstance(receiver, SyslogReceiver)
     assert isinstance(receiver._listener, _line_sockets.TcpListener)
-    return all(each._transport.is_reading() for each in list(receiver._listener.connections))
+    return receiver._listener
 
 
 def data(serving: Serving) -> list[bytes]:
@@ -175,6 +179,86 @@ def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
         wait_for(lambda: len(serving.inbox.records) == sent)
         assert set(data(serving)) == {text}
         assert serving.inbox.refused == 3
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+def test_tcp_all_connections_together_hold_a_limited_number_of_bytes(tmp_path: Path, secure: bool) -> None:
+    if secure and shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    clients, sent, limit = 100, 40_000, 1 << 20
+    text = b"<1>" + b"x" * 996 + b"\n"
+    context: ssl.SSLContext | None = None
+    options: dict[str, Any] = {"listen": TCP}
+    if secure:
+        files = certificates(tmp_path)
+        tls = Tls(certificate=files["server.pem"], key=files["server.key"])
+        context, options = ssl.create_default_context(cafile=str(files["ca.pem"])), {"listen": f"tls+{TCP}", "tls": tls}
+    with (
+        Serving(SyslogReceiver.model_validate({**options, "max_held_bytes": limit})) as serving,
+        contextlib.ExitStack() as stack,
+    ):
+        serving.run(serving.inbox.hold())
+        listener = listener_of(serving)
+        connections = []
+        for _ in range(clients):
+            plain = stack.enter_context(connect(serving))
+            wrapped = plain if context is None else context.wrap_socket(plain, server_hostname="127.0.0.1")
+            connections.append(stack.enter_context(wrapped))
+        threads = [threading.Thread(target=each.sendall, args=(text * (sent // 1000),)) for each in connections]
+        for each in threads:
+            each.start()
+        # Without a common limit, all that the clients send would be read: 4 MB.
+        wait_for(lambda: listener.is_full)
+        wait_for(lambda: not any(each._transport.is_reading() for each in list(listener.connections)))
+        # The last read may exceed the limit.
+        assert listener._held < limit + _line_sockets._MAX_WAITING * 2
+        # One that connects now waits, too, and none is closed.
+        late = stack.enter_context(connect(serving))
+        if context is not None:
+            late = stack.enter_context(context.wrap_socket(late, server_hostname="127.0.0.1"))
+        late.sendall(b"<1>late\n")
+        wait_for(lambda: len(listener.connections) == clients + 1)
+        serving.run(serving.inbox.release())
+        for each in threads:
+            each.join(60)
+        wait_for(lambda: len(serving.inbox.records) == clients * sent // 1000 + 1)
+        assert sorted(set(data(serving))) == [b"<1>late", text[:-1]]
+        wait_for(lambda: all_are_read(serving))
+        assert (listener._held, listener.is_full) == (0, False)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10])
+def test_tcp_a_limit_of_few_bytes_lets_one_read_pass_at_a_time(limit: int) -> None:
+    with Serving(SyslogReceiver(listen=TCP, max_held_bytes=limit)) as serving, contextlib.ExitStack() as stack:
+        for each in [stack.enter_context(connect(serving)) for _ in range(10)]:
+            each.sendall(b"<1>one\n<1>two\n")
+        wait_for(lambda: len(serving.inbox.records) == 20)
+
+
+def test_tcp_incomplete_messages_of_slow_clients_keep_nobody_waiting() -> None:
+    limit = 100_000
+    with (
+        Serving(SyslogReceiver(listen=TCP, max_held_bytes=limit, max_message_size=10_000)) as serving,
+        contextlib.ExitStack() as stack,
+    ):
+        slow = [stack.enter_context(connect(serving)) for _ in range(50)]
+        for each in slow:
+            each.sendall(b"<1>whole\n<1>" + b"x" * 9000)
+        wait_for(lambda: len(serving.inbox.records) == 50)
+        with connect(serving) as quick:
+            quick.sendall(b"<1>quick\n" * 1000)
+            wait_for(lambda: len(serving.inbox.records) == 1050)
+        # Connections that end give back what they hold.
+        serving.run(serving.inbox.hold())
+        for each in slow:
+            each.sendall(b"\n" + b"<1>whole\n" * 1000)
+        listener = listener_of(serving)
+        wait_for(lambda: listener.is_full)
+        for each in slow:
+            each.close()
+        serving.run(serving.inbox.release())
+        wait_for(lambda: not listener.connections)
+        assert (listener._held, listener.is_full) == (0, False)
 
 
 def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client_resets(
@@ -458,6 +542,7 @@ def test_rsyslog(tmp_path: Path, framing: str) -> None:
         ({"listen": "tls+tcp://0.0.0.0:6514"}, "needs tls"),
         ({"listen": TCP, "tls": {"certificate": "a", "key": "b"}}, "tls has no effect"),
         ({"listen": UDP, "max_connections": 5}, "max_connections has no effect"),
+        ({"listen": UDP, "max_held_bytes": "1m"}, "max_held_bytes has no effect"),
     ],
 )
 def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:

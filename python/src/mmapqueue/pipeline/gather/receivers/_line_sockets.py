@@ -12,6 +12,10 @@ from typing import Any
 from mmapqueue.pipeline.gather.receivers._frames import SyslogFrames
 from mmapqueue.pipeline.gather.sockets import HANDSHAKE_WITHIN, bind_address, peer_name
 
+#: The keys of receivers that limit a `TcpListener`, and their defaults.
+TCP_LIMITS = ("max_connections", "max_held_bytes")
+_MAX_CONNECTIONS = 4000
+_MAX_HELD_BYTES = 256 << 20
 #: The maximum number of bytes of a connection that wait for their push; beyond it the connection is not read.
 _MAX_WAITING = 1 << 18
 #: The maximum number of datagrams that are pushed together.
@@ -117,7 +121,12 @@ class UdpListener:
 
 
 class TcpListener:
-    """A TCP socket and its connections. A connection is not read while its messages wait. Belongs to one event loop."""
+    """A TCP socket and its connections. Belongs to one event loop.
+
+    A connection is not read while much of it waits for its push, and none is read while too much of all of them does:
+    nothing is refused, clients wait. Incomplete messages do not count, since they would keep others waiting for
+    clients that do not complete theirs.
+    """
 
     def __init__(
         self,
@@ -128,16 +137,21 @@ class TcpListener:
         push: Push,
         log: logging.Logger,
         name: str,
-        max_connections: int,
+        max_connections: int | None,
+        max_held_bytes: int | None,
         context: ssl.SSLContext | None,
     ) -> None:
         self.limit = limit
         self.push = push
         self.log = log
         self.name = name
-        self.max_connections = max_connections
+        self.max_connections = max_connections or _MAX_CONNECTIONS
         self.connections: set[_Connection] = set()
         self.stopping = False
+        #: Whether no connection is read, because of all of them.
+        self.is_full = False
+        self._max_held_bytes = max_held_bytes or _MAX_HELD_BYTES
+        self._held = 0
         self._listen = listen
         self._shared = shared
         self._context = context
@@ -170,6 +184,19 @@ class TcpListener:
     def port(self) -> int:
         """The port on which it listens; 0 before the start and after the stop."""
         return int(self._server.sockets[0].getsockname()[1]) if self._server and self._server.sockets else 0
+
+    def hold(self, more: int) -> None:
+        """Notes by how many bytes, perhaps fewer than 0, those that wait for their push grow.
+
+        Connections that were full are read again when half of the limit is free, and not at each push.
+        """
+        self._held += more
+        most = self._max_held_bytes
+        is_full = self._held > most // 2 if self.is_full else self._held >= most
+        if is_full != self.is_full:
+            self.is_full = is_full
+            for each in self.connections:
+                each.regulate()
 
     async def stop(self) -> None:
         """Pushes messages that were read, and closes the connections."""
@@ -214,13 +241,25 @@ class _Connection(asyncio.Protocol):
         self._pushing = asyncio.create_task(self._push())
 
     def data_received(self, data: bytes) -> None:
-        if self._pushing is None:
+        if self not in self._listener.connections:
             return
         self._chunks.append(data)
-        self._waiting += len(data)
-        if self._waiting >= _MAX_WAITING:
-            self._transport.pause_reading()
+        self._hold(len(data))
         self._not_empty.set()
+
+    def _hold(self, more: int) -> None:
+        self._waiting += more
+        self._listener.hold(more)
+        self.regulate()
+
+    def regulate(self) -> None:
+        """Reads the connection, or does not."""
+        if self._ended or self._lost or self._transport.is_closing():
+            return
+        if self._listener.is_full or self._waiting >= _MAX_WAITING:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         self._ended = True
@@ -233,17 +272,16 @@ class _Connection(asyncio.Protocol):
         self._not_empty.set()
 
     async def _push(self) -> None:
+        # A pause in connection_made has no effect on transports that start to read afterwards, as uvloop's do.
+        self.regulate()
         try:
             while self._chunks or not (self._lost or self._ended):
                 await self._not_empty.wait()
                 self._not_empty.clear()
-                data = b"".join(self._chunks)
-                self._chunks.clear()
-                await self._store(self._frames.feed(data))
-                self._waiting -= len(data)
+                size = sum(map(len, self._chunks))
+                await self._store(self._messages())
+                self._hold(-size)
                 self._warn()
-                if self._waiting < _MAX_WAITING and not self._transport.is_closing():
-                    self._transport.resume_reading()
             if self._ended:
                 await self._store(self._frames.end())
                 if not self._transport.is_closing():
@@ -251,6 +289,12 @@ class _Connection(asyncio.Protocol):
         finally:
             self._listener.connections.discard(self)
             self._transport.close()
+            self._hold(-self._waiting)
+
+    def _messages(self) -> list[bytes]:
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        return self._frames.feed(data)
 
     async def _store(self, messages: list[bytes]) -> None:
         if messages:

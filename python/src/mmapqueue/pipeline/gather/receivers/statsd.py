@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from mmapqueue.pipeline._event import OTLP_METRICS, encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.receivers._line_sockets import Push, TcpListener, UdpListener
+from mmapqueue.pipeline.gather.receivers._line_sockets import TCP_LIMITS, Push, TcpListener, UdpListener
 from mmapqueue.pipeline.gather.receivers._points import Points
 from mmapqueue.pipeline.gather.receivers._storing import store
 from mmapqueue.pipeline.gather.refusals import Refusals
@@ -39,20 +39,23 @@ class StatsdReceiver(Receiver):
         listen: udp://HOST:PORT or tcp://HOST:PORT.
         max_message_size: Bytes of a datagram, or of a line over TCP. Larger ones are dropped.
         max_connections: TCP connections at a time, 4000 by default; more are closed.
+        max_held_bytes: As of the receiver `syslog`.
     """
 
     type: Literal["statsd"] = "statsd"
     listen: Annotated[str, AfterValidator(_listen)]
     max_message_size: Annotated[Size, Field(le=1 << 20)] = 64 << 10
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_held_bytes: Size | None = None
 
     _listener: UdpListener | TcpListener | None = PrivateAttr(None)
     _stopping: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
 
     @model_validator(mode="after")
     def _check(self) -> "StatsdReceiver":
-        if self.max_connections is not None and self.protocol == "udp":
-            raise ValueError(f"max_connections has no effect with listen: {self.listen}")
+        for key in TCP_LIMITS:
+            if self.protocol == "udp" and getattr(self, key) is not None:
+                raise ValueError(f"{key} has no effect with listen: {self.listen}")
         return self
 
     @property
@@ -95,7 +98,11 @@ class StatsdReceiver(Receiver):
                 self._listener = UdpListener(address, **options)
             else:
                 self._listener = TcpListener(
-                    address, **options, max_connections=self.max_connections or 4000, context=None
+                    address,
+                    **options,
+                    max_connections=self.max_connections,
+                    max_held_bytes=self.max_held_bytes,
+                    context=None,
                 )
             await self._listener.start()
         except OSError as error:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from mmapqueue.pipeline._event import encode, repeated
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import Event, EventType
-from mmapqueue.pipeline.gather.receivers._line_sockets import Push, TcpListener, UdpListener
+from mmapqueue.pipeline.gather.receivers._line_sockets import TCP_LIMITS, Push, TcpListener, UdpListener
 from mmapqueue.pipeline.gather.receivers._storing import store
 from mmapqueue.pipeline.gather.refusals import Refusals
 from mmapqueue.pipeline.gather.sockets import handshake_words, server_context
@@ -55,6 +55,8 @@ class SyslogReceiver(Receiver):
         listen: udp://HOST:PORT, tcp://HOST:PORT or tls+tcp://HOST:PORT.
         max_message_size: Bytes of a message. Larger ones are dropped, and logged once a connection.
         max_connections: TCP connections at a time, 4000 by default; more are closed.
+        max_held_bytes: Bytes of all TCP connections that wait for their push, 256 MiB by default. Beyond it no
+            connection is read until half of it is free.
         tls: Certificates, for tls+tcp.
         time_zone: Zone of times that name none, as those of RFC 3164: a name as Europe/Berlin, or an offset as +02:00.
     """
@@ -63,6 +65,7 @@ class SyslogReceiver(Receiver):
     listen: Annotated[str, AfterValidator(_listen)]
     max_message_size: Annotated[Size, Field(le=16 << 20)] = 64 << 10
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_held_bytes: Size | None = None
     tls: Tls | None = None
     time_zone: Annotated[str, AfterValidator(_zone)] | None = None
 
@@ -75,8 +78,9 @@ class SyslogReceiver(Receiver):
             raise ValueError("listen: tls+tcp://… needs tls: with certificate and key")
         if self.tls is not None and self.protocol != "tls+tcp":
             raise ValueError(f"tls has no effect with listen: {self.listen}; use tls+tcp://…")
-        if self.max_connections is not None and self.protocol == "udp":
-            raise ValueError(f"max_connections has no effect with listen: {self.listen}")
+        for key in TCP_LIMITS:
+            if self.protocol == "udp" and getattr(self, key) is not None:
+                raise ValueError(f"{key} has no effect with listen: {self.listen}")
         return self
 
     @property
@@ -127,7 +131,8 @@ class SyslogReceiver(Receiver):
                     push=push,
                     log=host.log,
                     name="syslog",
-                    max_connections=self.max_connections or 4000,
+                    max_connections=self.max_connections,
+                    max_held_bytes=self.max_held_bytes,
                     context=None if self.tls is None else server_context(self.tls, self._handshake_failed(host)),
                 )
             await self._listener.start()
