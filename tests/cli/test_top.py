@@ -242,6 +242,12 @@ def test_another_process_sees_what_is_committed_and_what_is_in_flight(
     assert shown() == (70, 0)
 
 
+def shown_by(watched: Watched) -> str:
+    drawn = io.StringIO()
+    Console(file=drawn, width=100).print(screen([watched], 100, 1.0))
+    return drawn.getvalue()
+
+
 def test_popped_records_are_not_acked_ones(open_queue: Open) -> None:
     queue = open_queue()
     size = 1000
@@ -249,14 +255,15 @@ def test_popped_records_are_not_acked_ones(open_queue: Open) -> None:
     billing, audit = queue.consumer("billing"), queue.consumer("audit")
     watched = Watched(queue)
     watched.sample()
+    assert re.search(r"pushed +- +- .*acked +- +- .*billing.* - ", shown_by(watched), re.DOTALL), (
+        "no rate of one sample"
+    )
     messages = billing.pop_many(30)
     watched.sample()
     assert queue.consumer_stats()["billing"].unacked == 30
     found = watched.as_object()
     assert (found["acked_per_second"], found["acked_bytes_per_second"], list(watched.acked)) == (0, 0, [0, 0])
-    drawn = io.StringIO()
-    Console(file=drawn, width=100).print(screen([watched], 100, 1.0))
-    assert re.search(r"acked +0/s +0B/s", drawn.getvalue()), drawn.getvalue()
+    assert re.search(r"acked +0/s +0B/s", shown_by(watched)), shown_by(watched)
     # The sum of all consumers.
     billing.ack_up_to(messages[19])
     audit.ack_up_to(audit.pop_many(10)[-1])

@@ -22,6 +22,8 @@ from rich.console import Console
 import mmapqueue
 from conftest import SMALL, Open
 from mmapqueue._cli.screens.pipelines import screen
+from mmapqueue.pipeline import _page
+from mmapqueue.pipeline._table import lines
 from mmapqueue.pipeline._watching import SenderRow, WatchedPipeline
 from mmapqueue.pipeline.config import Pipe, Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
@@ -473,6 +475,9 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
         archive, backend = await sampled()
         assert archive.state.startswith("the receivers have not started yet; process does not answer at http://127.")
         assert archive.lag_records is None
+        # There is no rate before the second sample.
+        assert (archive.received_per_second, archive.sent_per_second) == (None, None)
+        assert [line[1].text for line in lines(watched)] == ["-", ""]
         telemetry.watch(agent)
         await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
         with ProcessTelemetry(config) as process:
@@ -482,6 +487,10 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
             process.sender_output("logs", "archive", "failure", 9)
             archive, backend = await sampled()
             assert (archive.pipe, archive.received, archive.refused) == ("logs", 3, 1)
+            assert archive.received_per_second is not None
+            assert archive.received_per_second > 0
+            # Process has answered once.
+            assert (archive.sent_per_second, backend.sent_per_second) == (None, None)
             # No consumer lags yet.
             assert archive.queued is None
             assert archive.fill is not None
@@ -492,6 +501,7 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
             process.sender_output("logs", "archive", "success", 50)
             process.sender_waiting("logs", "back.end", "connection refused: port 4317")
             archive, backend = await sampled()
+            assert archive.sent_per_second is not None
             assert archive.sent_per_second > 0
             assert backend.sent_per_second == 0
             assert (archive.state, backend.state) == ("ok", "connection refused: port 4317")
@@ -508,6 +518,13 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
                 status, content_type, page = await asyncio.to_thread(get, port, "/")
                 assert (status, content_type) == (200, "text/html; charset=utf-8")
                 assert "<td class=figure>150</td>" in page.replace('"', "")
+                assert "Rates come with the next sample." in page
+                assert "/s</td>" not in page
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(_page, "_FRESH", 0.0)
+                    _, _, second = await asyncio.to_thread(get, port, "/")
+                assert "Rates are of the last " in second
+                assert "<td class=figure>0/s</td>" in second.replace('"', "")
                 assert "<dt>logs.back.end</dt><dd class=bad>connection refused: port 4317</dd>" in page
 
     gathered(config, look)

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from html import escape
 
 from mmapqueue._tools.pages import TEXT, Page
+from mmapqueue._values.durations import age_text
 from mmapqueue._values.errors import ConfigError
 from mmapqueue.pipeline._table import COLUMNS, Cell, Column, Tone, lines, troubles
 from mmapqueue.pipeline._watching import OK, WatchedPipeline
@@ -82,6 +83,7 @@ def html(pipeline: WatchedPipeline) -> str:
     """The last sample as a document. All names and errors are escaped."""
     title = escape(pipeline.file)
     now = f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    rates = "come with the next sample" if pipeline.seconds is None else f"are of the last {age_text(pipeline.seconds)}"
     head = "".join(f"<th{_classes(column, Tone.PLAIN)} scope=col>{escape(column.title)}</th>" for column in COLUMNS)
     body = "\n".join(f"<tr>{_cells(line)}</tr>" for line in lines(pipeline))
     senders = dict(troubles(pipeline))
@@ -103,7 +105,8 @@ def html(pipeline: WatchedPipeline) -> str:
 </head>
 <body>
 <h1>{title}</h1>
-<p>{now}. Totals count from the start of the processes. <a href="metrics">metrics</a>, <a href="ready">ready</a></p>
+<p>{now}. Rates {rates}. Totals count from the start of the processes.
+<a href="metrics">metrics</a>, <a href="ready">ready</a></p>
 <div class=wide><table>
 <thead><tr>{head}</tr></thead>
 <tbody>

@@ -83,7 +83,7 @@ def _of_pipe(row: SenderRow) -> list[Cell]:
     tone = Tone.BAD if fill >= _FULL else Tone.WARNING if fill >= _NEARLY_FULL else Tone.GOOD
     return [
         Cell(row.pipe, Tone.NAME),
-        Cell(f"{row.received_per_second:,.0f}/s"),
+        _rate(row.received_per_second),
         Cell(f"{row.received:,}"),
         Cell(f"{row.received_again:,}"),
         _alarming(row.refused),
@@ -95,7 +95,7 @@ def _of_pipe(row: SenderRow) -> list[Cell]:
 def _of_sender(row: SenderRow) -> list[Cell]:
     return [
         Cell(row.sender or "-", Tone.NAME if row.state == OK else Tone.BAD),
-        Cell(f"{row.sent_per_second:,.0f}/s"),
+        _rate(row.sent_per_second),
         Cell(f"{row.sent:,}"),
         Cell(f"{row.sent_again:,}"),
         _alarming(row.dead_letters),
@@ -103,6 +103,10 @@ def _of_sender(row: SenderRow) -> list[Cell]:
         Cell("-" if row.lag_records is None else f"{row.lag_records:,}"),
         Cell("-" if row.lag_seconds is None else age_text(row.lag_seconds)),
     ]
+
+
+def _rate(per_second: float | None) -> Cell:
+    return Cell("-" if per_second is None else f"{per_second:,.0f}/s")
 
 
 def _alarming(count: int) -> Cell:

@@ -35,14 +35,14 @@ class SenderRow(NamedTuple):
     Attributes:
         pipe: The name of the pipe.
         received: Events that the pipe's receivers and fetchers have stored.
-        received_per_second: Their rate since the previous sample.
+        received_per_second: Their rate since the previous sample; None when gather has not answered both times.
         received_again: Events that were stored before, by their idempotency keys, and were answered without a push.
         refused: Events that were not stored: rejected, dropped, malformed, too large, failed.
         queued: Records of the queue that some consumer has not acked; None without gather.
         fill: The part of the queue's capacity that is in use, of its fullest partition; None without gather.
         sender: The name of the sender; None for a pipe without one.
         sent: Rows that were sent, those of repeated micro-batches again.
-        sent_per_second: Their rate since the previous sample.
+        sent_per_second: Their rate since the previous sample; None when process has not answered both times.
         sent_again: Rows of requests that the receiver had got before.
         dead_letters: Records and rows that the sender has stored in the dead-letter queue of the pipe; those that no
             sender gets, such as undecodable ones, are those of a sender `dead_letter`.
@@ -56,14 +56,14 @@ class SenderRow(NamedTuple):
 
     pipe: str
     received: int
-    received_per_second: float
+    received_per_second: float | None
     received_again: int
     refused: int
     queued: int | None
     fill: float | None
     sender: str | None
     sent: int
-    sent_per_second: float
+    sent_per_second: float | None
     sent_again: int
     dead_letters: int
     given_up: int
@@ -116,6 +116,10 @@ class WatchedPipeline:
         >>> for row in watched.rows():
         ...     print(row.pipe, row.sender, row.state)
 
+    Attributes:
+        file: The file of the configuration.
+        seconds: The time between the last two samples, of which rates are; None before the second one.
+
     Args:
         file: The file of the configuration, for messages.
         pipeline: The configuration.
@@ -145,8 +149,11 @@ class WatchedPipeline:
             if any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes)
         ]
         self._process = [place("process", port=port)] if any(pipe.senders for pipe in pipeline.pipes) else []
-        self._time = monotonic()
+        self.seconds: float | None = None
+        self._time: float | None = None
         self._before: Counter[tuple[str, str]] = Counter()
+        #: What the processes counted whose answers are in these totals.
+        self._answered: set[str] = set()
         self._rows: list[SenderRow] = []
 
     def sample(self) -> None:
@@ -154,11 +161,12 @@ class WatchedPipeline:
         for each in (*self._gather, *self._process):
             each.sample()
         now = monotonic()
-        seconds, self._time = now - self._time, now
+        self.seconds, self._time = None if self._time is None else now - self._time, now
         totals = self._totals()
-        rates = {name: max(0.0, (total - self._before.get(name, total)) / seconds) for name, total in totals.items()}
-        self._before = totals
-        self._rows = list(self._sampled(totals, rates))
+        processes = {"received": self._gather, "sent": self._process}
+        answered = {what for what, asked in processes.items() if all(each.values for each in asked)}
+        self._rows = list(self._sampled(totals, self._answered & answered))
+        self._before, self._answered = totals, answered
 
     def rows(self) -> list[SenderRow]:
         """The last sample: a row for each sender, and one for each pipe without senders."""
@@ -213,9 +221,13 @@ class WatchedPipeline:
                 totals[query, "again"] += int(value)
         return totals
 
-    def _sampled(
-        self, totals: Mapping[tuple[str, str], int], rates: Mapping[tuple[str, str], float]
-    ) -> Iterator[SenderRow]:
+    def _sampled(self, totals: Counter[tuple[str, str]], measured: set[str]) -> Iterator[SenderRow]:
+        def rate(name: str, what: str) -> float | None:
+            if self.seconds is None or what not in measured:
+                return None
+            # What a process has not counted yet is no part of its answer. One that was restarted counts from 0.
+            return max(0.0, (totals[name, what] - self._before[name, what]) / self.seconds)
+
         lags = {
             metric: {
                 (labels["pipe"], labels["sender"]): value
@@ -232,14 +244,14 @@ class WatchedPipeline:
                 yield SenderRow(
                     pipe.name,
                     totals.get((pipe.name, "received"), 0),
-                    rates.get((pipe.name, "received"), 0.0),
+                    rate(pipe.name, "received"),
                     totals.get((pipe.name, "again"), 0),
                     totals.get((pipe.name, "refused"), 0),
                     self._queued(pipe.name),
                     self._fill(pipe.name),
                     name,
                     totals.get((query, "sent"), 0),
-                    rates.get((query, "sent"), 0.0),
+                    rate(query, "sent"),
                     totals.get((query, "again"), 0),
                     totals.get((query, "dead letters"), 0),
                     totals.get((query, "given up"), 0),

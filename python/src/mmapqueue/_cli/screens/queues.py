@@ -82,8 +82,13 @@ def _content(queue: Watched, sample: Sample, width: int) -> RenderableType:
         ("acked ", sample.acked_per_second, sample.acked_bytes_per_second, queue.acked, "magenta"),
     ):
         line = Text(sparkline(values, spark), style=style)
-        rates.add_row(name, f"{rate:,.0f}/s", f"{size_text(int(size))}/s", line)
+        rates.add_row(name, _rate(queue, f"{rate:,.0f}"), _rate(queue, size_text(int(size))), line)
     return Group(fill, rates, _consumers(queue, sample, spark))
+
+
+def _rate(queue: Watched, per_second: str) -> str:
+    """A rate, which the first sample does not have."""
+    return f"{per_second}/s" if len(queue.acked) > 1 else "-"
 
 
 def _consumers(queue: Watched, sample: Sample, spark: int) -> RenderableType:
@@ -102,7 +107,7 @@ def _consumers(queue: Watched, sample: Sample, spark: int) -> RenderableType:
             f"{row.in_flight:,}",
             size_text(row.lag_bytes),
             age_text(row.lag_seconds),
-            f"{row.acked_per_second:,.0f}/s",
+            _rate(queue, f"{row.acked_per_second:,.0f}"),
             Text(sparkline(queue.lags[row.name], spark), style="yellow"),
         )
     return table
