@@ -19,7 +19,7 @@ import pytest
 
 import conftest
 import mmapqueue
-from mmapqueue.pipeline import _control, _signals
+from mmapqueue.pipeline import _cli, _control, _signals
 from mmapqueue.pipeline.config import load, only_by_restart, value_of
 
 from .configuring import pipeline
@@ -276,6 +276,73 @@ def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:
         assert _control.ask("gather", file) == (os.getpid(), ["KeyError"])
     assert _control.ask("gather", file) is None
     assert noted == [False, False]
+
+
+def partitions(file: Path, called: list[str], **raises: dict[str, str]) -> contextlib.ExitStack:
+    """Three processes of a file, some of whose checks or reloads fail. Notes what they do."""
+
+    def act(role: str, what: str) -> None:
+        called.append(f"{what} {role}")
+        if what in raises.get(role.replace("-", "_"), {}):
+            raise ValueError(raises[role.replace("-", "_")][what])
+
+    with contextlib.ExitStack() as stack:
+        for role in ("gather-0", "gather-1", "process"):
+            acts = [partial(act, role, what) for what in ("reload", "check")]
+            noted = lambda succeeded, role=role: called.append(f"{'done' if succeeded else 'failed'} {role}")  # noqa: E731
+            stack.enter_context(_control.Control(role, str(file), acts[0], check=acts[1], noted=noted))
+        return stack.pop_all()
+
+
+@pytest.fixture
+def two_partitions(tmp_path: Path) -> Path:
+    file = tmp_path / "a.yaml"
+    file.write_text(pipeline().replace("pipes:", "gather: {processes: 2}\npipes:", 1))
+    return file
+
+
+def test_all_processes_check_a_file_before_one_of_them_changes(
+    two_partitions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[str] = []
+    with partitions(two_partitions, called, gather_1={"check": "no\nnever"}, process={"check": "not I"}):
+        assert _cli.reload(str(two_partitions)) == 1
+    assert called == ["check gather-0", "check gather-1", "failed gather-1", "check process", "failed process"]
+    out, err = capsys.readouterr()
+    pid = os.getpid()
+    nothing = "nothing has changed"
+    assert (out, err) == (
+        "",
+        f"no\nnever\ngather-1 (process {pid}): {nothing}\nnot I\nprocess (process {pid}): {nothing}\n",
+    )
+    called.clear()
+    with partitions(two_partitions, called):
+        assert _cli.reload(str(two_partitions)) == 0
+    roles = ("gather-0", "gather-1", "process")
+    assert called == [f"check {role}" for role in roles] + [
+        f"{what} {role}" for role in roles for what in ("reload", "done")
+    ]
+
+
+def test_a_reload_that_ends_half_way_says_who_has_changed(
+    two_partitions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[str] = []
+    with partitions(two_partitions, called, gather_1={"reload": "in use"}):
+        assert _cli.reload(str(two_partitions)) == 1
+    assert [each for each in called if not each.startswith("check")] == [
+        "reload gather-0",
+        "done gather-0",
+        "reload gather-1",
+        "failed gather-1",
+    ]
+    out, err = capsys.readouterr()
+    assert out == f"gather-0 (process {os.getpid()}): reloaded\n"
+    assert err == (
+        f"in use\ngather-1 (process {os.getpid()}): nothing has changed\n"
+        "mmapqueue: gather-0 took the new configuration, the others have the former one; "
+        "reload again, with a file that all take\n"
+    )
 
 
 def test_a_hangup_with_the_end_of_the_terminal_stops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from mmapqueue.pipeline.gather import main, supervisor
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mmapqueue.pipeline._watching import WatchedPipeline
     from mmapqueue.pipeline.config import Loaded, Pipeline
@@ -94,31 +94,60 @@ def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool) -> i
 
 
 def reload(file: str) -> int:
-    """Has the processes of a configuration file reload it; prints the outcomes, and returns the exit status."""
+    """Has the processes of a configuration file reload it; prints the outcomes, and returns the exit status.
+
+    All of them check the file before the first one changes anything.
+    """
     loaded = _loaded(file, "warning")
     if isinstance(loaded, int):
         return loaded
     roles = ["gather", *(f"gather-{partition}" for partition in range(loaded.pipeline.gather.processes)), "process"]
-    found = False
+    try:
+        answers = {role: _control.call(role, file, "check") for role in roles}
+    except OSError as error:
+        print(f"mmapqueue: {error}", file=sys.stderr)
+        return FAILED
+    running = {role: answer for role, answer in answers.items() if answer is not None}
+    if not running:
+        print(f"mmapqueue: no process runs {file} on this machine", file=sys.stderr)
+        return FAILED
+    refused = False
+    for role, answer in running.items():
+        errors = [answer.error] if answer.error else answer.value
+        if errors:
+            refused = True
+            _tell_unchanged(role, answer.pid, errors)
+    return FAILED if refused else _reload_each(running, file)
+
+
+def _reload_each(roles: Iterable[str], file: str) -> int:
+    """Has processes reload until one fails."""
+    changed = []
     for role in roles:
         try:
             outcome = _control.ask(role, file)
         except OSError as error:
             print(f"mmapqueue: {error}", file=sys.stderr)
-            return FAILED
-        if outcome is None:
+            break
+        if outcome is None:  # It has ended meanwhile, and reads the file when it starts again.
             continue
-        found = True
         if outcome.errors:
-            for line in outcome.errors:
-                print(line, file=sys.stderr)
-            print(f"{role} (process {outcome.pid}): nothing has changed", file=sys.stderr)
-            return FAILED
+            _tell_unchanged(role, outcome.pid, outcome.errors)
+            break
         print(f"{role} (process {outcome.pid}): reloaded", flush=True)
-    if not found:
-        print(f"mmapqueue: no process runs {file} on this machine", file=sys.stderr)
-        return FAILED
-    return OK
+        changed.append(role)
+    else:
+        return OK
+    if changed:
+        words = "took the new configuration, the others have the former one; reload again, with a file that all take"
+        print(f"mmapqueue: {', '.join(changed)} {words}", file=sys.stderr)
+    return FAILED
+
+
+def _tell_unchanged(role: str, pid: int, errors: Iterable[str]) -> None:
+    for line in errors:
+        print(line, file=sys.stderr)
+    print(f"{role} (process {pid}): nothing has changed", file=sys.stderr)
 
 
 def restart(file: str) -> int:

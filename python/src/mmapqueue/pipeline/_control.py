@@ -79,7 +79,7 @@ def call(role: str, file: str, request: str, **arguments: Any) -> Answer | None:
     Args:
         role: As in `ask`.
         file: The configuration file.
-        request: One of the `others` of its control.
+        request: One of the `others` of its control; or `check`, which answers why it would not reload, in lines.
         **arguments: Of values that JSON has.
     """
     found = _exchanged(role, file, {"request": request, "arguments": arguments})
@@ -125,6 +125,7 @@ class Control:
         what: The name of that in the log.
         watched: The files whose changes ask for a reload; None for none.
         noted: Called with whether it has succeeded, each time.
+        check: Raises what a reload would raise before it changes anything.
         others: Other requests by their names. They return a value that JSON has, or raise.
     """
 
@@ -137,10 +138,11 @@ class Control:
         what: str = "reload",
         watched: Callable[[], Iterable[Path]] | None = None,
         noted: Callable[[bool], None] = lambda _: None,
+        check: Callable[[], object] = lambda: None,
         others: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self._role = role
-        self._others = others or {}
+        self._others = {"check": lambda: self._failure(check), **(others or {})}
         self._file = file
         self._reload = reload
         self._what = what
@@ -235,20 +237,26 @@ class Control:
         """Reloads; notes and logs the outcome."""
         started = time.monotonic()
         before = self._state()
-        errors: list[str] = []
+        errors = self._failure(self._reload)
+        if not errors:
+            _LOG.info("%s of %s: done in %.1f s", self._what, self._file, time.monotonic() - started)
+            self._noted(True)  # noqa: FBT003
+        # A file that has changed meanwhile may have been read before; one that is new was not looked at before.
+        self._seen = {file: before.get(file, look) for file, look in self._state().items()}
+        return Outcome(os.getpid(), errors)
+
+    def _failure(self, work: Callable[[], object]) -> list[str]:
+        """Does a part of a reload; why it has failed, in lines, which are noted and logged."""
         try:
-            self._reload()
+            work()
         except Exception as error:  # Plugins may raise anything; nothing of it may end the process.
             errors = str(error).splitlines() or [type(error).__name__]
             for line in errors:
                 _LOG.error("%s: %s", self._what, line)
             _LOG.error("%s of %s has failed", self._what, self._file)
-        else:
-            _LOG.info("%s of %s: done in %.1f s", self._what, self._file, time.monotonic() - started)
-        # A file that has changed meanwhile may have been read before; one that is new was not looked at before.
-        self._seen = {file: before.get(file, look) for file, look in self._state().items()}
-        self._noted(not errors)
-        return Outcome(os.getpid(), errors)
+            self._noted(False)  # noqa: FBT003
+            return errors
+        return []
 
     def _state(self) -> dict[Path, Any]:
         """What the watched files look like."""

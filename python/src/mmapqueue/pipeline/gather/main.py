@@ -107,7 +107,9 @@ class _Gathering:
         self._telemetry: Any = None
         role = "gather" if partition is None else f"gather-{partition}"
         watched = (lambda: files_of(file, self._pipeline)) if watch else None
-        self._control = Control(role, file, self._reload, watched=watched, noted=self._noted, others=self._others())
+        self._control = Control(
+            role, file, self._reload, watched=watched, noted=self._noted, check=self._checked, others=self._others()
+        )
 
     async def run(self) -> int:
         with _handled_signals(self._stop, self._control):
@@ -118,11 +120,16 @@ class _Gathering:
         if self._telemetry is not None:
             self._telemetry.reloaded(succeeded)
 
-    def _reload(self) -> None:
-        """Loads the file, and changes the agent. In the thread of the control."""
+    def _checked(self) -> Pipeline:
+        """Loads the file. In the thread of the control."""
         pipeline = checked(self._file, self._pipeline, self._addresses)
         if not any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes):
             raise ValueError(f"{self._file}: no pipe has receivers or fetchers; there is nothing to gather")
+        return pipeline
+
+    def _reload(self) -> None:
+        """Loads the file, and changes the agent. In the thread of the control."""
+        pipeline = self._checked()
         asyncio.run_coroutine_threadsafe(self._change(pipeline), self._loop).result()
 
     def _others(self) -> dict[str, Callable[..., Any]]:

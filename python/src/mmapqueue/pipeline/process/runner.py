@@ -399,6 +399,7 @@ def _control(
         lambda: processor.change(load(processor.pipeline)),
         watched=None if watched is None else lambda: watched(processor.pipeline),
         noted=_ignore if telemetry is None else telemetry.reloaded,
+        check=lambda: load(processor.pipeline),
     )
 
 
