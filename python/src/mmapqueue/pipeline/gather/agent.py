@@ -291,8 +291,8 @@ class Agent:
         async with AsyncExitStack() as stack:
             for name in pipes:
                 stack.push_async_callback(self._close_pipe, name)
-            for receiver in receivers:
-                stack.push_async_callback(receiver.plugin.stop)
+            # At once: the queue may be full, and each of them waits for some seconds then.
+            stack.push_async_callback(_all, [each.plugin.stop() for each in receivers])
             stack.push_async_callback(_all, [each.running.stop(seconds) for each in servers])
             for fetcher in fetchers:
                 if fetcher.task is not None:
@@ -325,7 +325,10 @@ def _create_consumers(queue: mmapqueue.Queue, pipe: Pipe) -> None:
 
 
 async def _all(stops: "list[Coroutine[Any, Any, None]]") -> None:
-    await asyncio.gather(*stops)
+    """Waits for all stops, also when some fail; then raises what the first of these has raised."""
+    for each in await asyncio.gather(*stops, return_exceptions=True):
+        if isinstance(each, BaseException):
+            raise each
 
 
 def _uncounted(_status: str, _number: int) -> None:

@@ -1,0 +1,49 @@
+"""The stop of an agent."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from mmapqueue.pipeline.gather.agent import Agent, PipeHost
+from mmapqueue.pipeline.gather.receivers.statsd import StatsdReceiver
+
+from .configuring import load_text
+
+SECONDS = 60
+NUMBER = 3
+RECEIVERS = ", ".join(["{type: statsd, listen: 'udp://127.0.0.1:0'}"] * NUMBER)
+FILE = f"pipes:\n- name: logs\n  queue: {{dir: q, capacity: 8m, segment_size: 64k}}\n  receivers: [{RECEIVERS}]\n"
+
+
+def test_receivers_stop_at_once_and_one_that_fails_ends_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, begun, ended = StatsdReceiver.stop, asyncio.Event(), []
+    stopping = 0
+
+    async def run() -> None:
+        pipes: list[PipeHost] = []
+
+        async def together(receiver: StatsdReceiver) -> None:
+            """The first one fails; the others end when all have begun."""
+            nonlocal stopping
+            stopping += 1
+            first = stopping == 1
+            if stopping == NUMBER:
+                begun.set()
+            await stop(receiver)
+            if first:
+                raise OSError("odd")
+            await begun.wait()
+            ended.append(pipes[0].queue.closed)
+
+        monkeypatch.setattr(StatsdReceiver, "stop", together)
+        with pytest.raises(OSError, match="odd"):
+            async with Agent(load_text(tmp_path, FILE)) as agent:
+                pipes += agent.pipes.values()
+        assert pipes[0].queue.closed
+
+    asyncio.run(asyncio.wait_for(run(), SECONDS))
+    # The queue was open for each of the others.
+    assert ended == [False] * (NUMBER - 1)
