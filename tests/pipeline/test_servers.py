@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,3 +224,29 @@ def test_requests_in_flight_are_answered_at_the_stop(protocol: str) -> None:
         stopping.result(30)
         with pytest.raises((grpc.RpcError, ConnectionError)):
             ask()
+
+
+STARTS_PROGRAMS = """
+import asyncio, os, uvloop
+from mmapqueue.pipeline.config import Server
+from mmapqueue.pipeline.gather.grpc_server import GrpcServer
+
+async def main():
+    server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:0"), shared=False)
+    await server.start()
+    for _ in range(3):
+        program = await asyncio.create_subprocess_exec("printenv", "GRPC_ENABLE_FORK_SUPPORT")
+        print(await program.wait())
+    await server.stop(0)
+
+uvloop.run(main())
+"""
+
+
+def test_grpc_says_nothing_when_a_program_is_started(tmp_path: Path) -> None:
+    file = tmp_path / "starts.py"
+    file.write_text(STARTS_PROGRAMS)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
+    ended = subprocess.run([sys.executable, file], env=variables, capture_output=True, text=True, check=False)
+    # The program does not have the variable by which that is done.
+    assert (ended.stdout, ended.stderr) == ("1\n" * 3, "")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import grpc
-import grpc.aio
+from mmapqueue.pipeline._grpc import grpc
 
 if TYPE_CHECKING:
     from mmapqueue.pipeline.config import ClientTls

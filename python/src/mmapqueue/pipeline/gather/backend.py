@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import timedelta
 from typing import Annotated, Any
 
-import grpc
-import grpc.aio
 from pydantic import Field
 
 from mmapqueue.pipeline._channels import Channels, Unreachable
+from mmapqueue.pipeline._grpc import grpc
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Addresses, ClientTls
 from mmapqueue.pipeline.plugins import Duration, GrpcCall, GrpcError, Options

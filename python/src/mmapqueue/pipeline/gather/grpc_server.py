@@ -7,14 +7,13 @@ from contextlib import aclosing
 from typing import Any, Literal, NoReturn, TypeAlias
 from urllib.parse import unquote
 
-import grpc
-import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 import mmapqueue
+from mmapqueue.pipeline._grpc import grpc
 from mmapqueue.pipeline.config import Server, Tls
 from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized

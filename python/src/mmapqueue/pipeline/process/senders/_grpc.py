@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
-import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from mmapqueue.pipeline._channels import Channels, Unreachable
+from mmapqueue.pipeline._grpc import grpc
 from mmapqueue.pipeline.config import Addresses, ClientTls
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
