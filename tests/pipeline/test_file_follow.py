@@ -1,6 +1,7 @@
 """Files: a fetcher that runs by itself and is killed."""
 
 import asyncio
+import logging
 import os
 import random
 import threading
@@ -12,7 +13,7 @@ import pytest
 
 import mmapqueue
 from conftest import LONG, Open, Script, data, kill_with_children
-from mmapqueue.pipeline.gather.fetchers import _follow
+from mmapqueue.pipeline.gather.fetchers import _follow, _notice
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 from mmapqueue.pipeline.gather.inbox import QueueInbox
 from pipeline.tailing import FakeHost, append, texts
@@ -49,6 +50,37 @@ def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
 
     asyncio.run(follow())
     assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4"]
+
+
+def test_it_goes_on_beside_a_name_that_is_not_utf8(
+    log: Path, open_queue: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(_notice, "_PAUSE", 0.01)
+    log.write_bytes(b"1\n")
+    odd = log.with_name(os.fsdecode(b"\xff.log"))
+    queue = open_queue()
+
+    async def follow() -> None:
+        stored: asyncio.Queue[int] = asyncio.Queue()
+        inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
+        fetcher = FileFetcher(paths=(str(log.with_name("*.log")),), poll=timedelta(hours=1), idle=timedelta(hours=1))
+        task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
+        for number in range(2, 6):
+            # By notices alone, as above. Each other one is about the odd name.
+            while not await asyncio.wait_for(stored.get(), 60):
+                pass
+            append(log if number % 2 else odd, b"%d\n" % number)
+        while not await asyncio.wait_for(stored.get(), 60):
+            pass
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await inbox.close()
+
+    asyncio.run(follow())
+    assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4", b"5"]
+    (logged,) = (each.getMessage() for each in caplog.records if "watching" in each.getMessage())
+    assert "Unable to decode path" in logged
 
 
 _FOLLOW = """
