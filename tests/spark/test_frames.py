@@ -66,7 +66,7 @@ WRONG = {
 
 
 def wrong(argument: str) -> dict[str, Any]:
-    return {argument: Wrong(argument)}
+    return {argument: "wr/ong" if argument == "consumer" else "wrong"}
 
 
 class Recorder:
@@ -174,6 +174,31 @@ def test_sizes_and_durations_are_checked_before_spark_is_asked(argument: str) ->
         mmapqueue.write(MagicMock(), "/q", push_timeout="wrong")
 
 
+TIMES = [
+    (function, name)
+    for function, known in ((mmapqueue.read, READ), (mmapqueue.read_stream, READ_STREAM))
+    for name in known
+    if name.endswith("_timestamp")
+]
+
+
+@pytest.mark.parametrize(("function", "argument"), TIMES)
+@pytest.mark.parametrize("time", ["2026-01-31T12:00:00Z", 1769860800000])
+def test_a_time_is_also_what_the_option_takes(function: Any, argument: str, time: Any) -> None:
+    reader = Recorder()
+    function("/q", spark=MagicMock(read=reader, readStream=reader), **{argument: time})
+    assert reader.options_given == {READ[argument][1]: str(time)}
+
+
+@pytest.mark.parametrize(("function", "argument"), TIMES)
+def test_another_time_is_an_error_that_names_the_argument(function: Any, argument: str) -> None:
+    for wrong_type in (1.5, True, TIME.date()):
+        with pytest.raises(TypeError, match=f"{argument} is an aware datetime, .*, not {type(wrong_type).__name__}"):
+            function("/q", spark=MagicMock(), **{argument: wrong_type})
+    with pytest.raises(ValueError, match=f"{argument} = .* has no time zone"):
+        function("/q", spark=MagicMock(), **{argument: TIME.replace(tzinfo=None)})
+
+
 @pytest.mark.parametrize("argument", [name for name in READ_STREAM if name in WRONG])
 def test_the_jvm_reads_each_option_of_read_stream(
     argument: str, spark: SparkSession, fill: Fill, queue_dir: Path
@@ -201,24 +226,11 @@ def test_units(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path)
     first = mmapqueue.read(queue_dir, spark=spark, starting_timestamp=sixth).agg({"offset": "min"}).collect()[0][0]
     assert first <= 5
     assert mmapqueue.read(queue_dir, spark=spark, starting_timestamp=sixth + timedelta(days=1)).count() == 0
+    for time in (sixth.isoformat().replace("+00:00", "Z"), round(sixth.timestamp() * 1000)):
+        assert mmapqueue.read(queue_dir, spark=spark, ending_timestamp=time).count() == first
     assert mmapqueue.read(queue_dir, spark=spark, ending_timestamp=sixth - timedelta(days=1)).count() == 0
     thick = spark.range(3).selectExpr("rpad('x', 7000, '.') AS value")
     small: dict[str, Any] = {**SMALL, "queue_capacity_segments": 8}
     mmapqueue.write(thick, tmp_path / "full", **small)
     with pytest.raises(QueryFailed, match="no room within pushTimeout = 1250ms"):
         mmapqueue.write(thick, tmp_path / "full", push_timeout=timedelta(seconds=1.25), **small)
-
-
-class Wrong(str):
-    """An invalid value of an argument, with the module's own error for times."""
-
-    tzinfo = timezone.utc
-
-    def __new__(cls, argument: str) -> "Wrong":
-        return super().__new__(cls, "wr/ong" if argument == "consumer" else "wrong")
-
-    def astimezone(self, _: timezone) -> "Wrong":
-        return self
-
-    def isoformat(self) -> "Wrong":
-        return self

@@ -33,7 +33,6 @@ _UNKNOWN_SOURCE = "Failed to find the data source"
 _WRITE_ARGUMENTS = ("partitions", "key", "sync", "push_timeout")
 #: Those of `real_time_sink`.
 _REAL_TIME_ARGUMENTS = ("checkpoint", "batch", "sync", "push_timeout", "fail_on_data_loss")
-_NAIVE = "a time without a time zone is ambiguous: use one with it, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
 """A position: "earliest", "latest", "committed", an offset, or an offset for each partition."""
@@ -45,8 +44,8 @@ def read(
     spark: SparkSession,
     starting_offsets: Offsets | None = None,
     ending_offsets: Offsets | None = None,
-    starting_timestamp: datetime | None = None,
-    ending_timestamp: datetime | None = None,
+    starting_timestamp: datetime | str | int | None = None,
+    ending_timestamp: datetime | str | int | None = None,
     consumer: str | None = None,
     min_partitions: int | None = None,
     max_partition_bytes: Size | None = None,
@@ -61,8 +60,10 @@ def read(
         spark: A session, classic or Connect.
         starting_offsets: The first record; by default the oldest that is retained.
         ending_offsets: The offset after the last record; by default the log end at the start of the job.
-        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
-        ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later.
+        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later. An aware
+            datetime, text such as "2026-01-31T12:00:00Z", or milliseconds since 1970.
+        ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later; a time in the same
+            forms.
         consumer: The consumer that "committed" refers to; by default the default consumer.
         min_partitions: The minimum number of tasks, where there are enough records.
         max_partition_bytes: About the maximum number of bytes of the log for a task, or a string such as "64m".
@@ -74,13 +75,14 @@ def read(
 
     Raises:
         JarNotFound: Spark does not have the jar. Over Connect, an action raises Spark's own error instead.
-        ValueError: A time has no time zone.
+        ValueError: A datetime has no time zone.
+        TypeError: A time is of another type.
     """
     options = {
         "startingOffsets": _offsets(starting_offsets),
         "endingOffsets": _offsets(ending_offsets),
-        "startingTimestamp": _instant(starting_timestamp),
-        "endingTimestamp": _instant(ending_timestamp),
+        "startingTimestamp": _instant("starting_timestamp", starting_timestamp),
+        "endingTimestamp": _instant("ending_timestamp", ending_timestamp),
         "consumer": consumer,
         "minPartitions": min_partitions,
         "maxPartitionBytes": _bytes("max_partition_bytes", max_partition_bytes),
@@ -97,7 +99,7 @@ def read_stream(
     spark: SparkSession,
     name: str | None = None,
     starting_offsets: Offsets | None = None,
-    starting_timestamp: datetime | None = None,
+    starting_timestamp: datetime | str | int | None = None,
     consumer: str | None = None,
     max_offsets_per_trigger: int | None = None,
     min_offsets_per_trigger: int | None = None,
@@ -122,7 +124,8 @@ def read_stream(
             name. Without names a query finds its sources by their order.
         starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
             continues from its checkpoint.
-        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
+        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later. An aware
+            datetime, text such as "2026-01-31T12:00:00Z", or milliseconds since 1970.
         consumer: The consumer's name; by default derived from the checkpoint's location.
         max_offsets_per_trigger: The maximum number of records of a micro-batch.
         min_offsets_per_trigger: The records that a micro-batch waits for, max_trigger_delay at most.
@@ -139,11 +142,12 @@ def read_stream(
     Raises:
         JarNotFound: Spark does not have the jar. Over Connect, an action raises Spark's own error instead.
         NotImplementedError: A name, and Spark is older than 4.2.
-        ValueError: A time has no time zone.
+        ValueError: A datetime has no time zone.
+        TypeError: A time is of another type.
     """
     options = {
         "startingOffsets": _offsets(starting_offsets),
-        "startingTimestamp": _instant(starting_timestamp),
+        "startingTimestamp": _instant("starting_timestamp", starting_timestamp),
         "consumer": consumer,
         "maxOffsetsPerTrigger": max_offsets_per_trigger,
         "minOffsetsPerTrigger": min_offsets_per_trigger,
@@ -393,12 +397,19 @@ def _offsets(offsets: Offsets | None) -> str | None:
     return json.dumps({str(partition): offset for partition, offset in offsets.items()})
 
 
-def _instant(time: datetime | None) -> str | None:
-    if time is None:
-        return None
-    if time.tzinfo is None:
-        raise ValueError(_NAIVE)
-    return time.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+def _instant(name: str, time: datetime | str | int | None) -> str | None:
+    if isinstance(time, datetime):
+        if time.utcoffset() is None:
+            raise ValueError(
+                f"{name} = {time!r} has no time zone: use an aware datetime, as datetime.now(timezone.utc)"
+            )
+        return time.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(time, bool) or not isinstance(time, str | int | None):
+        raise TypeError(
+            f"{name} is an aware datetime, text such as '2026-01-31T12:00:00Z', or milliseconds since 1970,"
+            f" not {type(time).__name__}"
+        )
+    return None if time is None else str(time)
 
 
 def _milliseconds(name: str, duration: Duration | None) -> str | None:
