@@ -150,6 +150,23 @@ def test_an_ack_of_a_batch(any_queue: mmapqueue.Queue) -> None:
         any_queue.nack(third)
 
 
+def test_acks_and_releases_of_several_batches(any_queue: mmapqueue.Queue) -> None:
+    any_queue.push_many([b"x"] * 8)
+    batches = [any_queue.pop_arrow(2), any_queue.pop_arrow(2)]
+    message, *more = any_queue.pop_many(3)
+    with pytest.raises(TypeError, match="ack_many takes a message or an offset, not str"):
+        any_queue.ack_many([*batches, "4"])
+    with pytest.raises(TypeError, match="column offset"):
+        any_queue.ack_many([batches[0].select(["value"])])
+    assert any_queue.lag() == 8
+    any_queue.ack_many([message, *batches, more[0].offset])
+    assert (any_queue.lag(), any_queue.unacked()) == (2, 1)
+    last = any_queue.pop_arrow()
+    any_queue.release(last)
+    any_queue.release([any_queue.pop_arrow(), more[1]])
+    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (2, 0, 2)
+
+
 def test_records_that_were_not_popped_cannot_be_acked(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"x"] * 3)
     read = any_queue.read_arrow()

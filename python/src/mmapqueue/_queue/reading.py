@@ -416,16 +416,17 @@ class Reading(Generic[Value]):
         else:
             popper.ack_up_to(offset)
 
-    def ack_many(self, messages: Iterable[AnyMessage | int] | RecordBatch) -> None:
+    def ack_many(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """Acknowledges several records in one call, each as with `ack`.
 
         Args:
-            messages: The records, or their offsets, in any order; or a RecordBatch of `pop_arrow`, or a Table of them.
+            messages: The records, their offsets, or RecordBatches of `pop_arrow`, in any order; or one RecordBatch, or
+                a Table of them.
 
         Raises:
             OutOfRange: This consumer has not popped one of them, or does not exist; none is acked.
             Foreign: One of the messages is of another consumer or queue; none is acked.
-            TypeError: One of them is neither a message nor an offset.
+            TypeError: One of them is neither a message, an offset nor a RecordBatch; none is acked.
             Closed: The queue or this consumer is closed.
 
         Example:
@@ -439,10 +440,7 @@ class Reading(Generic[Value]):
         popper = self._required("ack_many")
         if isinstance(messages, Message):
             raise TypeError("ack_many takes several messages or offsets: for one there is ack")
-        column = offset_column(messages)
-        popper.ack_many(
-            offsets_of("ack_many", messages, popper.delivery.origin) if column is None else column.to_pylist()
-        )
+        popper.ack_many(offsets_of("ack_many", messages, popper.delivery.origin))
 
     def nack(self, message: AnyMessage | int, *, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues a record. It is redelivered with `attempts` increased by one.
@@ -474,18 +472,18 @@ class Reading(Generic[Value]):
         popper = self._required("nack")
         popper.nack(offset_of("nack", message, popper.delivery.origin), delay)
 
-    def release(self, messages: Iterable[AnyMessage | int]) -> None:
+    def release(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """Releases records: they count as not popped, and are redelivered before new ones, with the same attempts.
 
         An acked record stays acked.
 
         Args:
-            messages: The records, or their offsets, in any order.
+            messages: As for `ack_many`.
 
         Raises:
             OutOfRange: This consumer has not popped one of them, or does not exist; none is released.
             Foreign: One of the messages is of another consumer or queue; none is released.
-            TypeError: One of them is neither a message nor an offset.
+            TypeError: One of them is neither a message, an offset nor a RecordBatch; none is released.
             Closed: The queue or this consumer is closed.
 
         Example:
@@ -709,7 +707,7 @@ class Reading(Generic[Value]):
         """
         await self._required("ack_up_to").in_thread(partial(self.ack_up_to, message))
 
-    async def aack_many(self, messages: Iterable[AnyMessage | int]) -> None:
+    async def aack_many(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """As `ack_many`, with its arguments and errors, under asyncio.
 
         Example:
@@ -735,7 +733,7 @@ class Reading(Generic[Value]):
         """
         await self._required("nack").in_thread(partial(self.nack, message, delay=delay))
 
-    async def arelease(self, messages: Iterable[AnyMessage | int]) -> None:
+    async def arelease(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """As `release`, with its arguments and errors, under asyncio.
 
         Example:

@@ -2,7 +2,6 @@
 
 import sys
 from array import array
-from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -104,12 +103,30 @@ def offset_of(what: str, message: AnyMessage | int, origin: Origin) -> int:
     return message.offset
 
 
-def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) -> list[int]:
-    """The offsets of records; raises as `offset_of`."""
-    return [
-        message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)
-        for message in messages
-    ]
+def offsets_of(what: str, messages: Any, origin: Origin) -> list[int]:
+    """The offsets of records.
+
+    Args:
+        what: The call, for the error.
+        messages: A RecordBatch or Table; or any number of these, of messages and of offsets.
+        origin: The queue and the consumer that the records must come from.
+
+    Raises:
+        Foreign: A record is of another queue or consumer.
+        TypeError: Something is neither of these.
+    """
+    column = offset_column(messages)
+    if column is not None:
+        return offsets_in(column).tolist()
+    found: list[int] = []
+    for message in messages:
+        if type(message) is Message and message.origin is origin:
+            found.append(message.offset)
+        elif (column := offset_column(message)) is not None:
+            found += offsets_in(column)
+        else:
+            found.append(offset_of(what, message, origin))
+    return found
 
 
 def offset_column(value: object) -> Any:
@@ -126,7 +143,7 @@ def offset_column(value: object) -> Any:
         column = value["offset"]
         if column.type == pyarrow.int64() and not column.null_count:
             return column
-    raise TypeError(f"an ack needs a column offset of int64 without nulls, and the columns are {value.schema.names}")
+    raise TypeError(f"a batch needs a column offset of int64 without nulls, and the columns are {value.schema.names}")
 
 
 def offsets_in(column: Any) -> "array[int]":
