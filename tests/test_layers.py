@@ -22,6 +22,7 @@ _HALF = {
     "pipeline.plugins",
     "pipeline.config",
     "pipeline._signals",
+    "pipeline._partitions",
     "pipeline._control",
     *_EVENTS,
 }
@@ -43,8 +44,9 @@ USES: dict[str, set[str]] = {
     "pipeline._timeout": set(),
     "pipeline.plugins": {"_values"},
     "pipeline._signals": set(),
+    "pipeline._partitions": set(),
     "pipeline._control": set(),
-    "pipeline.config": {"", "_values", "pipeline.plugins"},
+    "pipeline.config": {"", "_values", "pipeline._partitions", "pipeline.plugins"},
     "pipeline._grpc": set(),
     "pipeline._channels": {"pipeline._grpc", "pipeline.config"},
     "pipeline.process": _HALF,
@@ -65,7 +67,9 @@ USES: dict[str, set[str]] = {
     "pipeline.gather": {*_HALF, "_jvm", "_queue", "pipeline._http", "pipeline.telemetry"},
     "pipeline": {"pipeline.process", *_EVENTS},
     "pipeline._check": {"pipeline.plugins", "pipeline.config"},
-    "pipeline._dead_letters": {"", "_values", "pipeline._control", "pipeline.config", "pipeline.process"},
+    "pipeline._dead_letters": {
+        *("", "_values", "pipeline._control", "pipeline._partitions", "pipeline.config", "pipeline.process"),
+    },
     "pipeline._cli": {
         *_HALF,
         "pipeline.gather",

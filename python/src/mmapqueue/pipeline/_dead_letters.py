@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import mmapqueue
 from mmapqueue._values.errors import ConfigError, MmapQueueError, NotFound
 from mmapqueue.pipeline import _control
+from mmapqueue.pipeline._partitions import partitions
 from mmapqueue.pipeline.config import ConfigFileError, Pipe, load
 from mmapqueue.pipeline.process.letters import Group, Letter, Wanted, grouped, unsent
-from mmapqueue.pipeline.process.queues import partitions, queue_ids
+from mmapqueue.pipeline.process.queues import queue_ids
 from mmapqueue.pipeline.process.resending import Outcome, Resender
 
 if TYPE_CHECKING:

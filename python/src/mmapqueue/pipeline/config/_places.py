@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from mmapqueue.pipeline._partitions import is_queue
 from mmapqueue.pipeline.config._model import Pipe, Pipeline
 from mmapqueue.pipeline.config._problems import Location, Problem
 
@@ -46,6 +47,7 @@ def _directories(pipeline: Pipeline) -> Iterator[Problem]:
                 yield Problem((*at, "senders", index), words)
             checkpoints[path] = f"pipe {pipe.name}"
     yield from _targets(pipeline)
+    yield from _queues_of_one_process(pipeline)
 
 
 def _overlapping(path: Path, queues: Mapping[Path, str], at: Location) -> Problem | None:
@@ -63,6 +65,19 @@ def _queues(pipe: Pipe) -> Iterator[tuple[Path, Location]]:
     yield pipe.queue.dir, ("queue", "dir")
     if pipe.dead_letters is not None:
         yield pipe.dead_letters.dir, ("dead_letter", "dir") if pipe.dead_letter is not None else ("dead_letter",)
+
+
+def _queues_of_one_process(pipeline: Pipeline) -> Iterator[Problem]:
+    """Queues beside which several processes would make partitions: senders would not read these."""
+    count = pipeline.gather.processes
+    for pipe in pipeline.pipes:
+        if count > 1 and (pipe.receivers or pipe.fetchers) and is_queue(pipe.queue.dir):
+            words = (
+                f"{count} is invalid; allowed: 1, as {str(pipe.queue.dir)!r} of pipe {pipe.name} is the queue of one "
+                "process; to have more, stop gather and process, and make it the first partition: move it to "
+                f"{str(pipe.queue.dir / 'p=0')!r}"
+            )
+            yield Problem(("gather", "processes"), words)
 
 
 def _targets(pipeline: Pipeline) -> Iterator[Problem]:

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import mmapqueue
+from mmapqueue.pipeline._partitions import own_partition
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server, value_of
 from mmapqueue.pipeline.gather.inbox import Counted, CountedInbox, QueueInbox
 from mmapqueue.pipeline.gather.request_keys import RequestKeys
@@ -304,7 +304,7 @@ class Agent:
         await host.queue.aclose()
 
     async def _open_pipe(self, pipe: Pipe, pipeline: Pipeline, undo: AsyncExitStack) -> tuple[PipeHost, QueueInbox]:
-        directory = partition_directory(pipe.queue.dir, self._partition, pipeline.gather.processes)
+        directory = own_partition(pipe.queue.dir, self._partition, pipeline.gather.processes)
         queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue_keys())
         undo.push_async_callback(queue.aclose)
         if pipe.on_full == "overflow":
@@ -333,11 +333,6 @@ async def _all(stops: "list[Coroutine[Any, Any, None]]") -> None:
 
 def _uncounted(_status: str, _number: int) -> None:
     pass
-
-
-def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
-    """The directory of a process's partition of a queue, in the layout of the Spark source."""
-    return directory if partitions == 1 else directory / f"p={partition}"
 
 
 def server_of(settings: Server, *, shared: bool, refused: Callable[[str], None] | None = None) -> Any:

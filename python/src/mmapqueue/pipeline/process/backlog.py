@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import mmapqueue
+from mmapqueue.pipeline._partitions import partitions
 from mmapqueue.pipeline.config import Pipe
-from mmapqueue.pipeline.process.queues import partitions
 
 _LOG = logging.getLogger("mmapqueue.pipeline.process")
 #: Lines of a file of offsets before those of the sources: its version, and metadata.

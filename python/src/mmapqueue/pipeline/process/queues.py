@@ -1,4 +1,4 @@
-"""Reads the partitions of a queue, and their identities, in a process that does not own it."""
+"""The identities and consumers of a queue's partitions, in a process that does not own it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,11 @@ from typing import Any
 from uuid import UUID
 
 import mmapqueue
+from mmapqueue.pipeline._partitions import META, partitions
 
-_META = "meta.dat"
 #: Position of the two halves of the UUID in meta.dat (docs/reference/format.md).
 _UUID_POSITION = 88
 _UUID = struct.Struct("<QQ")
-
-
-def partitions(directory: Path) -> dict[int, Path]:
-    """Directories of a queue's partitions, by number; empty when the queue does not exist yet."""
-    if (directory / _META).is_file():
-        return {0: directory}
-    found = {}
-    for each in directory.glob("p=*"):
-        number = each.name[2:]
-        if number.isdigit() and (each / _META).is_file():
-            found[int(number)] = each
-    return dict(sorted(found.items()))
 
 
 def queue_ids(directory: Path) -> dict[int, str]:
@@ -65,7 +53,7 @@ def opened(spark: Any, directory: Path) -> mmapqueue.Queue:
 
 
 def _queue_id(directory: Path) -> str:
-    file = directory / _META
+    file = directory / META
     with file.open("rb") as opened:
         opened.seek(_UUID_POSITION)
         found = opened.read(_UUID.size)

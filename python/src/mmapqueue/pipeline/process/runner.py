@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import mmapqueue
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
+from mmapqueue.pipeline._partitions import partitions
 from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline, value_of
 from mmapqueue.pipeline.plugins import Sender, Stopping
 from mmapqueue.pipeline.process.context import Context
 from mmapqueue.pipeline.process.dead_letters import DeadLetters
-from mmapqueue.pipeline.process.queues import create_consumers, partitions
+from mmapqueue.pipeline.process.queues import create_consumers
 from mmapqueue.pipeline.process.rows import dead_rows, sent_rows
 from mmapqueue.pipeline.process.session import session
 from mmapqueue.pipeline.process.supervision import SupervisedQuery, reason

@@ -10,10 +10,11 @@ from pydantic import Field, model_validator
 
 import mmapqueue
 from mmapqueue._values.arguments import is_uri
+from mmapqueue.pipeline._partitions import partitions
 from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process import too_large
 from mmapqueue.pipeline.process.events import record
-from mmapqueue.pipeline.process.queues import opened, partitions
+from mmapqueue.pipeline.process.queues import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
