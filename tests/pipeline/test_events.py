@@ -193,6 +193,11 @@ def test_filters_of_columns(spark: SparkSession, queue_dir: Path) -> None:
     assert filters.Select(columns=["level", "status + 1 AS next"]).apply(parsed).first() == ("info", 201)
     nested = filters.parse_json(kept, "body", "status int", into="parsed").select("parsed.status").first()
     assert nested == (200,)
+    texts = spark.createDataFrame(
+        [(each,) for each in (None, "", "plain", "5", "[1]", "{", '{"b": 1}', '{"a": "x"}', '{"a": 7}')], "t string"
+    )
+    made = filters.parse_json(texts, "t", "a int", into="made").select("made").collect()
+    assert [row.made and row.made.asDict() for row in made] == [None] * 6 + [{"a": None}] * 2 + [{"a": 7}]
     found = filters.Regex(pattern=r"^(?<method>[A-Z]+) (?:x|)(?<path>/\w)").apply(rows)
     assert collected(found.select("offset", "index", "method", "path"), "offset", "index")[:3] == [
         {"offset": 0, "index": 0, "method": "GET", "path": "/a"},

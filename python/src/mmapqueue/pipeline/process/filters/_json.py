@@ -15,7 +15,7 @@ from mmapqueue.pipeline.process.filters._columns import quoted, replaced
 def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None) -> DataFrame:
     """Parses a column of JSON text, or of binary that is JSON text.
 
-    A string that is not JSON, and a member that is missing or of another type, gives null.
+    Text that is not a JSON object, and a member that is missing or of another type, gives null.
 
     Args:
         frame: Rows with the column.
@@ -35,9 +35,11 @@ def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *
     if not schema:
         raise ValueError("schema is empty; allowed: members and their types, as in 'status int, path string'")
     ddl = schema if isinstance(schema, str) else ", ".join(f"{quoted(name)} {kind}" for name, kind in schema.items())
-    parsed = sql.from_json(sql.col(quoted(column)).cast("string"), ddl)
+    text = sql.col(quoted(column)).cast("string")
+    parsed = sql.from_json(text, ddl)
     if into is not None:
-        return frame.withColumn(into, parsed)
+        # from_json makes a struct of nulls of text that it cannot parse.
+        return frame.withColumn(into, sql.when(sql.json_object_keys(text).isNotNull(), parsed))
     # Computed once, before the members are extracted.
     made = frame.withColumn("__json", parsed)
     names = list(made.select("__json.*").columns)
