@@ -43,8 +43,12 @@ def test_a_change_touches_only_what_is_different(spark: Any, tmp_path: Path) -> 
             broken = pipeline(
                 tmp_path, sender(tmp_path, "kept"), sender(tmp_path, "bad", where="no_such_column = 1"), name="p"
             )
-            with pytest.raises(StartError, match=r"pipe p, sender bad: .*no_such_column"):
-                processor.change(broken)
+            for refused in (processor.check, processor.change):
+                with pytest.raises(StartError, match=r"pipe p, sender bad: .*no_such_column"):
+                    refused(broken)
+            # Its queue comes with the change of gather, which is after the check.
+            processor.check(pipeline(tmp_path / "elsewhere", sender(tmp_path, "kept"), name="p"))
+            processor.check(after)
             assert processor.pipeline is before
             assert {query.name: query._query.runId for query in processor.queries if query._query} == runs
 

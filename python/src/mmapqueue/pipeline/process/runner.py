@@ -103,7 +103,7 @@ class Processor:
         self._queries: list[SupervisedQuery] = []
         #: The value of each query, by which a change finds out what is different.
         self._values: dict[str, Any] = {}
-        self._changes: SimpleQueue[tuple[Pipeline, Future[None]]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[Callable[[Pipeline], None], Pipeline, Future[None]]] = SimpleQueue()
         self._undecodable = UndecodableLog(_outcomes(pipeline))
         self._listener: Any = None
 
@@ -123,9 +123,7 @@ class Processor:
         Raises:
             StartError: A sender cannot work as configured, or with `once`, a queue does not exist. No query runs.
         """
-        pipes = [pipe for pipe in self._pipeline.pipes if pipe.senders]
-        if not pipes:
-            raise StartError(f"pipeline {self._pipeline.name} has no senders, so there is nothing to process")
+        pipes = _sending(self._pipeline)
         for pipe in pipes:
             if not self._wait_for_queue(pipe):
                 return
@@ -146,7 +144,7 @@ class Processor:
                 self.stop()
                 raise StartError(f"{query.name}: {_first_line(error)}") from error
             self._queries.append(query)
-        self._values = {name: value for pipe in pipes for name, value in _values(pipe).items()}
+        self._values = _all_values(pipes)
 
     def change(self, pipeline: Pipeline) -> None:
         """Processes another configuration. For another thread than that of `wait`, which does it.
@@ -157,42 +155,52 @@ class Processor:
         Raises:
             StartError: A sender cannot work as configured, or a queue does not exist. Nothing has changed.
         """
+        self._ask(self._change, pipeline)
+
+    def check(self, pipeline: Pipeline) -> None:
+        """Checks what `change` would change. A queue that does not exist yet may come with a change of gather.
+
+        Raises:
+            StartError: A sender cannot work as configured.
+        """
+        self._ask(self._check, pipeline)
+
+    def _ask(self, do: Callable[[Pipeline], None], pipeline: Pipeline) -> None:
         done: Future[None] = Future()
-        self._changes.put((pipeline, done))
+        self._requests.put((do, pipeline, done))
         if self._stopping.is_set():
-            self._refuse_changes()
+            self._refuse_requests()
         done.result()
 
-    def _refuse_changes(self) -> None:
+    def _refuse_requests(self) -> None:
         with contextlib.suppress(Empty):
             while True:
-                self._changes.get_nowait()[1].set_exception(StartError("process is stopping"))
+                self._requests.get_nowait()[2].set_exception(StartError("process is stopping"))
 
-    def _change_if_asked(self) -> None:
+    def _do_what_is_asked(self) -> None:
         try:
-            pipeline, done = self._changes.get_nowait()
+            do, pipeline, done = self._requests.get_nowait()
         except Empty:
             return
         try:
-            self._change(pipeline)
+            do(pipeline)
         except Exception as error:
             done.set_exception(error)
         else:
             done.set_result(None)
 
+    def _check(self, pipeline: Pipeline) -> None:
+        for pipe, _ in self._different(pipeline):
+            if partitions(pipe.queue.dir):
+                list(self._checked(pipe))
+
     def _change(self, pipeline: Pipeline) -> None:
-        pipes = [pipe for pipe in pipeline.pipes if pipe.senders]
-        if not pipes:
-            raise StartError(f"pipeline {pipeline.name} has no senders, so there is nothing to process")
-        values: dict[str, Any] = {}
         new: list[SupervisedQuery] = []
-        for pipe in pipes:
-            wanted = _values(pipe)
-            values |= wanted
-            different = {name for name, value in wanted.items() if self._values.get(name) != value}
-            if different:
-                self._require_queue(pipe, pipeline)
-                new += [each for each in self._checked(pipe) if each.name in different]
+        for pipe, different in self._different(pipeline):
+            self._require_queue(pipe, pipeline)
+            new += [each for each in self._checked(pipe) if each.name in different]
+        pipes = _sending(pipeline)
+        values = _all_values(pipes)
         leaving = [each for each in self._queries if values.get(each.name) != self._values.get(each.name)]
         # From here on nothing fails: a query that does not start is tried again.
         self._end(leaving)
@@ -205,6 +213,13 @@ class Processor:
             create_consumers(self._spark, pipe.queue.dir, pipe.consumers())
         for query in new:
             query.look()
+
+    def _different(self, pipeline: Pipeline) -> Iterator[tuple[Pipe, set[str]]]:
+        """The pipes with queries that are new or have changed, and the names of these."""
+        for pipe in _sending(pipeline):
+            different = {name for name, value in _values(pipe).items() if self._values.get(name) != value}
+            if different:
+                yield pipe, different
 
     def _require_queue(self, pipe: Pipe, pipeline: Pipeline) -> None:
         if len(partitions(pipe.queue.dir)) < _partitions(pipe, pipeline):
@@ -219,7 +234,7 @@ class Processor:
             RuntimeError: With `once`: queries failed; the message names them.
         """
         while not self._stopping.is_set() and not all(query.ended for query in self._queries):
-            self._change_if_asked()
+            self._do_what_is_asked()
             for query in self._queries:
                 query.look()
             self._stopping.wait(_POLL)
@@ -234,7 +249,7 @@ class Processor:
     def stop(self) -> None:
         """Stops all queries, each after its micro-batch. One that takes longer than 30 s is repeated later."""
         self._stopping.set()
-        self._refuse_changes()
+        self._refuse_requests()
         self._end(self._queries)
         listener, self._listener = self._listener, None
         if listener is not None:
@@ -400,7 +415,7 @@ def _control(
         lambda: processor.change(load(processor.pipeline)),
         watched=None if watched is None else lambda: watched(processor.pipeline),
         noted=_ignore if telemetry is None else telemetry.reloaded,
-        check=lambda: load(processor.pipeline),
+        check=lambda: processor.check(load(processor.pipeline)),
     )
 
 
@@ -438,6 +453,18 @@ def _local_property(spark: SparkSession, key: str, value: str) -> Iterator[None]
 
 def _refused(sender: Sender, context: Context, events: Any) -> Any:
     return sender.refused(events, context)
+
+
+def _sending(pipeline: Pipeline) -> list[Pipe]:
+    """The pipes with senders."""
+    pipes = [pipe for pipe in pipeline.pipes if pipe.senders]
+    if not pipes:
+        raise StartError(f"pipeline {pipeline.name} has no senders, so there is nothing to process")
+    return pipes
+
+
+def _all_values(pipes: Iterable[Pipe]) -> dict[str, Any]:
+    return {name: value for pipe in pipes for name, value in _values(pipe).items()}
 
 
 def _values(pipe: Pipe) -> dict[str, Any]:
