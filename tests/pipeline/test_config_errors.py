@@ -22,6 +22,23 @@ from pipeline.configuring import (
     pipeline,
 )
 
+_OTHER = "headers other than"
+_OF_HTTP = "connection, content-length, expect, keep-alive, proxy-connection, te, trailer, transfer-encoding, upgrade"
+_OF_BACKENDS = (
+    "connection, content-length, content-type, expect, host, keep-alive, proxy-connection, te, trailer, "
+    "transfer-encoding, upgrade, user-agent"
+)
+_SET = (
+    "connection, content-encoding, content-length, content-type, expect, idempotency-key, keep-alive, "
+    "proxy-connection, te, trailer, transfer-encoding, upgrade"
+)
+_SET_OF_GRPC = (
+    "connection, content-encoding, content-length, content-type, expect, host, idempotency-key, keep-alive, "
+    "proxy-connection, te, trailer, transfer-encoding, upgrade, user-agent"
+)
+_METADATA = "names of letters, digits, _ . and -, without grpc- in front and without -bin at the end"
+_HIDDEN = "the value (hidden) is invalid; allowed: printable characters of ASCII"
+
 #: A file, and all that is printed of it, without the file's name.
 BAD: dict[str, tuple[str, list[str]]] = {
     "empty": ("", ["1: the file is empty"]),
@@ -376,6 +393,38 @@ BAD: dict[str, tuple[str, list[str]]] = {
             f"8: pipes[0].senders[0].url: 'http://***@127.0.0.1:99999/x' is invalid: {URL}",
             f"9: pipes[0].senders[1].endpoint: 'https://:4318' is invalid with protocol: http: {URL}",
             f"10: pipes[0].senders[2].endpoint: 'http://h:4317' is invalid with protocol: grpc: {ADDRESS}",
+        ],
+    ),
+    "headers": (
+        pipeline(
+            receivers="{type: skywalking, server: grpc, backend: {endpoint: 'h:1', headers: {Host: h}}}",
+            pipe="fetchers: [{type: prometheus, targets: ['http://h'], headers: {Connection: close}}]\n"
+            "senders:\n"
+            "- {type: http, name: a, url: 'http://h', headers: {X-A: '1', content-length: 5}}\n"
+            "- {type: http, name: b, url: 'http://h', headers: {Content-Type: text/plain}}\n"
+            "- {type: http, name: c, url: 'http://h', headers: {'a b': s3cret}}\n"
+            '- {type: http, name: d, url: "http://h", headers: {Authorization: "s3cret\\n"}}\n'
+            "- {type: otlp, name: e, endpoint: 'h:1', headers: {grpc-timeout: 1S}}\n"
+            "- {type: otlp, name: f, endpoint: 'h:1', headers: {Trace-Bin: s3cret}}\n"
+            "- {type: otlp, name: g, endpoint: 'http://h', protocol: http, headers: {Transfer-Encoding: chunked}}\n"
+            "- {type: mmapqueue, name: h, endpoint: 'h:1', headers: {Idempotency-Key: k}}\n"
+            "- {type: skywalking, name: i, endpoint: 'h:1', headers: {token: s3crét}}",
+        ),
+        [
+            f"5: pipes[0].receivers[0].backend.headers.Host: 'Host' is invalid; allowed: {_OTHER} {_OF_BACKENDS}",
+            f"6: pipes[0].fetchers[0].headers.Connection: 'Connection' is invalid; allowed: {_OTHER} {_OF_HTTP}",
+            f"8: pipes[0].senders[0].headers.content-length: 'content-length' is invalid; allowed: {_OTHER} {_SET}",
+            f"9: pipes[0].senders[1].headers.Content-Type: 'Content-Type' is invalid; allowed: {_OTHER} {_SET}",
+            "10: pipes[0].senders[2].headers['a b']: 'a b' is invalid; allowed: names of letters, digits and "
+            "!#$%&'*+.^_`|~-",
+            f"11: pipes[0].senders[3].headers.Authorization: {_HIDDEN}",
+            f"12: pipes[0].senders[4].headers.grpc-timeout: 'grpc-timeout' is invalid; allowed: {_METADATA}",
+            f"13: pipes[0].senders[5].headers.Trace-Bin: 'Trace-Bin' is invalid; allowed: {_METADATA}",
+            "14: pipes[0].senders[6].headers.Transfer-Encoding: 'Transfer-Encoding' is invalid; allowed: "
+            f"{_OTHER} {_SET}",
+            "15: pipes[0].senders[7].headers.Idempotency-Key: 'Idempotency-Key' is invalid; allowed: "
+            f"{_OTHER} {_SET_OF_GRPC}",
+            f"16: pipes[0].senders[8].headers.token: {_HIDDEN}",
         ],
     ),
     "dead letters too small": (

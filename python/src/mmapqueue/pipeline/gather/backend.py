@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mmapqueue.pipeline._channels import Channels, Unreachable
 from mmapqueue.pipeline._grpc import grpc
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Addresses, ClientTls
+from mmapqueue.pipeline.config._headers import check_headers
 from mmapqueue.pipeline.plugins import Duration, GrpcCall, GrpcError, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.backend")
@@ -34,6 +35,11 @@ class BackendSettings(Options):
     tls: ClientTls | None = None
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=5)
+
+    @model_validator(mode="after")
+    def _check(self) -> BackendSettings:
+        check_headers(self.headers, grpc=True)
+        return self
 
 
 class Backend:

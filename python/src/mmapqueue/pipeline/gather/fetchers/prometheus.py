@@ -5,11 +5,12 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 import aiohttp
-from pydantic import Field
+from pydantic import Field, model_validator
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.config import Url
+from mmapqueue.pipeline.config._headers import check_headers
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather import bodies
 from mmapqueue.pipeline.gather.fetchers._exposition import check
@@ -56,6 +57,11 @@ class PrometheusFetcher(Fetcher):
     max_size: Size = 4 << 20
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     ca: NonEmptyPath | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "PrometheusFetcher":
+        check_headers(self.headers, grpc=False)
+        return self
 
     async def run(self, host: Host) -> None:
         """As `Fetcher.run`."""

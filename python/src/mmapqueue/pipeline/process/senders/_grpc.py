@@ -129,6 +129,11 @@ class GrpcSender(NetworkSender):
     tls: ClientTls | None = None
     compression: Literal["none", "gzip"] = "none"
 
+    @property
+    def over_grpc(self) -> bool:
+        """As `NetworkSender.over_grpc`."""
+        return True
+
     def client(self) -> Client:
         """As `NetworkSender.client`."""
         return GrpcConnection(GrpcClient(self.endpoint, self.tls, self.headers, self.compression), self.call)

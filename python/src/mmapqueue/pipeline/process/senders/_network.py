@@ -7,9 +7,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 import mmapqueue
+from mmapqueue.pipeline.config._headers import OF_SENDERS, check_headers
 from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.columns import TYPES
 from mmapqueue.pipeline.process.dead_letters import as_events, serialized
@@ -63,10 +64,20 @@ class NetworkSender(Sender):
     parallel: Annotated[int, Field(ge=1, le=256)] = 1
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
 
+    @model_validator(mode="after")
+    def _check_headers(self) -> NetworkSender:
+        check_headers(self.headers, grpc=self.over_grpc, own=OF_SENDERS)
+        return self
+
     @property
     def dead_letters(self) -> bool:
         """As `Sender.dead_letters`."""
         return self.retry.dead_letters
+
+    @property
+    def over_grpc(self) -> bool:
+        """Whether `headers` are metadata of gRPC, and not headers of HTTP."""
+        return False
 
     @abstractmethod
     def client(self) -> Client:

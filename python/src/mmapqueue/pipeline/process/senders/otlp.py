@@ -109,6 +109,11 @@ class OtlpSender(NetworkSender):
         return self.merge or self.encode is not None
 
     @property
+    def over_grpc(self) -> bool:
+        """As `NetworkSender.over_grpc`."""
+        return self.protocol == "grpc"
+
+    @property
     def takes(self) -> tuple[str, ...] | None:
         """As `Sender.takes`."""
         return _PROTOBUF, _JSON
