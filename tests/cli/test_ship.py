@@ -132,6 +132,33 @@ def test_a_queue_moves_to_another_archive_only_when_asked_to(
     assert command_line.call(*command, other, "--another-archive").status == 0
     assert command_line.call(*command, other).status == 0
     assert [len(archived(each)) for each in (archive, other)] == [100, 1]
+    # It returns to the former one by a take-over alone.
+    ended = command_line.call(*command, archive, "--another-archive")
+    assert (ended.status, "take the partition over" in ended.err) == (1, True)
+    assert command_line.call(*command, other).status == 0
+    assert command_line.call(*command, archive, "--another-archive", "--take-over").status == 0
+    assert command_line.call(*command, archive).status == 0
+    assert len(archived(archive)) == 101
+
+
+@pytest.mark.parametrize(
+    ("status", "options"),
+    [
+        (2, ("{archive}", "--period", "0")),
+        (2, ("{tmp_path}/other", "--codec", "gzip")),
+        (1, ("foo://host/other",)),
+    ],
+)
+def test_a_failed_change_of_the_archive_forgets_nothing(
+    command_line: CommandLine, closed: Path, archive: Path, tmp_path: Path, status: int, options: tuple[str, ...]
+) -> None:
+    command = ("ship", closed, "--once", "--to")
+    assert command_line.call(*command, archive).status == 0
+    failing = (each.format(archive=archive, tmp_path=tmp_path) for each in options)
+    assert command_line.call(*command, *failing, "--another-archive").status == status
+    assert command_line.call(*command, archive).status == 0
+    assert command_line.call("adopt", archive, tmp_path / "adopted", "--partition", "0").status == 0
+    assert "--from 100," in command_line.call(*command, archive).err
 
 
 def test_a_bad_partition_hides_no_other_one(

@@ -8,7 +8,7 @@ from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.metrics import MetricsCollector
 from mmapqueue._queue.opening import aopen, open  # noqa: A004
 from mmapqueue._queue.queue import Queue
-from mmapqueue._queue.shipping import ShipStats, adopt
+from mmapqueue._queue.shipping import ShipStats, adopt, change_archive
 from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, real_time_sink, write, write_stream
 from mmapqueue._spark.session import configure
@@ -97,6 +97,7 @@ __all__ = [
     "__version__",
     "adopt",
     "aopen",
+    "change_archive",
     "configure",
     "copy",
     "jar_path",

@@ -8,7 +8,7 @@ from typing import Any
 
 import mmapqueue
 from mmapqueue._cli.queues import existing, queues_in
-from mmapqueue._tools.archives import leave_archive, take_over
+from mmapqueue._tools.archives import take_over
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.errors import MmapQueueError
@@ -62,7 +62,7 @@ class Shippers:
         directory: The directory of the queue, or of the partitions.
         options: The shipping options of each queue.
         takes_over: Whether the directory replaces the host, or the other copy of it, that ships the queues.
-        leaves: Whether the queues may be shipped into another archive than until now.
+        changes: Whether the queues may be shipped into another archive than until now.
 
     Raises:
         NotFound: The directory has no queue.
@@ -71,12 +71,12 @@ class Shippers:
     """
 
     def __init__(
-        self, directory: str, options: Configuration, *, takes_over: bool = False, leaves: bool = False
+        self, directory: str, options: Configuration, *, takes_over: bool = False, changes: bool = False
     ) -> None:
         self._directory = directory
         self._options = options
         self._takes_over = takes_over
-        self._leaves = leaves
+        self._changes = changes
         self._queues: dict[str, mmapqueue.Queue[bytes]] = {}
         self._silences: dict[str, _Silence] = {}
         with ExitStack() as opened:
@@ -94,10 +94,10 @@ class Shippers:
             if path in self._queues:
                 continue
             absolute = existing(path)
-            if self._takes_over:
+            if self._changes:
+                mmapqueue.change_archive(absolute, take_over=self._takes_over, **self._options)
+            elif self._takes_over:
                 take_over(str(self._options["archive_uri"]), absolute)
-            if self._leaves:
-                leave_archive(absolute)
             options: Any = {"read_only": True, **self._options}
             self._queues[path] = mmapqueue.Queue(absolute, **options)
 

@@ -68,9 +68,9 @@ BRIDGE_CALLS = {
 #: Methods of ArchiveAdmin.
 ARCHIVE_CALLS = {
     "adopt": "si",
+    "changeArchive": "si",
     "describe": "s",
     "deleteConsumer": "ss",
-    "leaveArchive": "s",
     "takeOver": "ss",
     "markLost": "siLL",
 }

@@ -142,3 +142,49 @@ def adopt(
         options(absolute("path", path), keys, "adopt"), partition
     )
     return offset
+
+
+def change_archive(
+    path: str | os.PathLike[str],
+    *,
+    take_over: bool = False,
+    spark: SparkSession | SparkContext | None = None,
+    **configuration: Unpack[Configuration],
+) -> bool:
+    """Lets a queue be shipped into another archive from now on, from its first record that was not shipped on.
+
+    A queue that was shipped once is shipped into the same archive for ever, even if a different one is at its place,
+    until this call claims the queue's partition in another one. If the call raises, the queue belongs to its archive as
+    before. It can be repeated, also after a kill. Thread-safe.
+
+    Args:
+        path: The directory of the queue, which no process ships or has open to write.
+        take_over: Whether this directory replaces the host, or the other copy of it, that ships the queue there: as a
+            queue that returns to an archive must.
+        spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
+        **configuration: The keys with which the queue is shipped from now on, with `archive_uri`: the other archive.
+
+    Returns:
+        Whether the archive was another one.
+
+    Raises:
+        ConfigError: `archive_uri` is not given, or a value is out of range.
+        ArchiveError: Another host or directory ships the queue there, the archive has other records than the queue, or
+            no library is installed that reads the file system.
+        Locked: A process ships the directory, or this one has the queue open to write.
+        MmapQueueError: The directory has no queue, a consumer needs records that only the former archive has, or the
+            archive cannot be read or written.
+
+    Example:
+        >>> with mmapqueue.Queue("moving", archive_uri="first", ship_period="10ms") as queue:
+        ...     queue.push(b"one", shipped=True)
+        0
+        >>> mmapqueue.change_archive("moving", archive_uri="second")
+        True
+        >>> with mmapqueue.Queue("moving", archive_uri="second", ship_period="10ms") as queue:
+        ...     queue.push(b"two", shipped=True)
+        1
+    """
+    keys: dict[str, Any] = {**configuration}
+    change = Call(bridge.class_of(spark, names.ARCHIVE_ADMIN), "changeArchive", names.ARCHIVE_CALLS["changeArchive"])
+    return bool(change(options(absolute("path", path), keys, "change_archive"), int(take_over)))

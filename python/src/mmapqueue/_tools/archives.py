@@ -170,18 +170,5 @@ def take_over(location: str, directory: str) -> bool:
     return bool(_call("takeOver")(location, directory))
 
 
-def leave_archive(directory: str) -> bool:
-    """Forgets the archive into which a queue was shipped, so that it may be shipped into another archive.
-
-    Returns:
-        Whether the queue was ever shipped.
-
-    Raises:
-        Locked: A process ships the directory.
-        MmapQueueError: The directory has no queue.
-    """
-    return bool(_call("leaveArchive")(directory))
-
-
 def _call(name: str) -> Call:
     return Call(bridge.class_of(None, names.ARCHIVE_ADMIN), name, names.ARCHIVE_CALLS[name])

@@ -820,9 +820,45 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Forgets the archive into which a queue was shipped. A queue that was shipped once is shipped into the same archive
-     * for ever, even if a different one is at its place; after this call it may be shipped into another archive, from its first
-     * record that was not shipped on.
+     * Lets a queue be shipped into another archive from now on, from its first record that was not shipped on. A queue
+     * that was shipped once is shipped into the same archive for ever, even if a different one is at its place, until
+     * this call claims the queue's partition in another one. If this fails, the queue belongs to its archive as before,
+     * and the call can be repeated, also after a crash.
+     *
+     * <pre>{@code
+     * QueueConfig config = QueueConfig.builder(Path.of("/var/lib/shop/events"))
+     *         .archiveUri(URI.create("hdfs://nodes/other"))
+     *         .build();
+     * MmapQueue.changeArchive(config, false);
+     * try (MmapQueue queue = MmapQueue.open(config)) {
+     *     queue.push(record);
+     * }
+     * }</pre>
+     *
+     * <p>Thread-safe.
+     *
+     * @param config the configuration with which the queue is shipped from now on, with archive_uri; of the other keys
+     *     only those of the archive matter here
+     * @param takesOver whether this directory replaces the host, or the other copy of it, that ships the queue there: as a
+     *     queue that returns to an archive must
+     * @return false if the queue is shipped into that archive already
+     * @throws org.mmapqueue.errors.ConfigException if archive_uri is not set, or a value is out of range
+     * @throws org.mmapqueue.errors.ArchiveException if another host or directory ships the queue there, the archive has
+     *     other records than the queue, or no library is there that reads the file system
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory, or this one has the queue open
+     * @throws MmapQueueException if there is no queue, a consumer needs records that only the former archive has, or the
+     *     archive cannot be read or written
+     */
+    public static boolean changeArchive(QueueConfig config, boolean takesOver) {
+        try (MmapQueue queue = toChangeShipping(config.values().queueDir())) {
+            return queue.core().shipping().changeArchive(config.values(), takesOver);
+        }
+    }
+
+    /**
+     * Forgets the archive into which a queue was shipped: it is not shipped any more. To ship it into another archive, call
+     * {@link #changeArchive}, which forgets nothing if it fails: after this call even the same archive refuses the queue
+     * as that of another directory, until {@link #takeOver}.
      *
      * @param directory the queue's directory
      * @return false if the queue was never shipped

@@ -66,7 +66,7 @@ def ship(
     stopped = threading.Event()
     if not once:
         show_warnings()
-    with Shippers(directory, options, takes_over=take_over, leaves=another_archive) as shippers:
+    with Shippers(directory, options, takes_over=take_over, changes=another_archive) as shippers:
         if once:
             shippers.ship_all()
             shipped = shippers.shipped()

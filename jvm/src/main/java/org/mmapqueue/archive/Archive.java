@@ -19,7 +19,6 @@ import org.mmapqueue.archive.owner.Ownership;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ArchiveLink;
 
 /**
@@ -252,6 +251,17 @@ public final class Archive implements AutoCloseable {
     }
 
     /**
+     * Claims the partition of a queue, as a start of its shipper does, and ships nothing. A queue that was never shipped
+     * gets a partition.
+     *
+     * @throws ArchiveException if another directory or host ships the queue, or the archive has other records than the
+     *     queue
+     */
+    public void claim(ShipSource source, ShipOptions options) throws IOException {
+        Shipment.resume(source, files, options).close();
+    }
+
+    /**
      * Lets the directory of a queue replace the shipper that ships the queue now, at its next start.
      *
      * @param queue the queue's UUID
@@ -265,7 +275,7 @@ public final class Archive implements AutoCloseable {
         if (newest.isEmpty()) {
             return false;
         }
-        Optional<ArchiveLink> before = undamaged(store);
+        Optional<ArchiveLink> before = store.undamaged(); // replaced by this call
         if (before.isPresent() && !before.get().archive().equals(id)) {
             throw new ArchiveException(files.uri() + " is the archive " + id + "; this directory is shipped into the"
                     + " archive " + before.get().archive());
@@ -300,14 +310,6 @@ public final class Archive implements AutoCloseable {
                 .findFirst()
                 .orElseThrow(() -> new ArchiveException(files.uri() + " has no partition " + partition));
         return new PartitionAdoption(this, entry, ownership(entry.queue(), host, store), store);
-    }
-
-    private static Optional<ArchiveLink> undamaged(LinkStore store) throws IOException {
-        try {
-            return store.readLink();
-        } catch (CorruptException e) {
-            return Optional.empty(); // replaced by this call
-        }
     }
 
     /** A partition, and the right to ship it. */

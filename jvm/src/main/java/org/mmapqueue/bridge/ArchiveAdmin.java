@@ -251,13 +251,14 @@ public final class ArchiveAdmin {
     }
 
     /**
-     * Forgets the archive of a queue: see {@link MmapQueue#leaveArchive}.
+     * Lets a queue be shipped into another archive: see {@link MmapQueue#changeArchive}.
      *
-     * @param directory the queue's directory
-     * @return 1; 0 if the queue was never shipped
+     * @param options as for {@link Bridge#open}
+     * @param takesOver 1 to replace the shipper there, else 0
+     * @return 1; 0 if the queue is shipped into that archive already
      */
-    public static int leaveArchive(String directory) {
-        return MmapQueue.leaveArchive(Path.of(directory)) ? 1 : 0;
+    public static int changeArchive(String options, int takesOver) {
+        return MmapQueue.changeArchive(Bridge.config(options), takesOver == 1) ? 1 : 0;
     }
 
     private interface Work<T> {

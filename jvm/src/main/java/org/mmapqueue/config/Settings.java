@@ -205,6 +205,15 @@ public record Settings(
     }
 
     /**
+     * What another configuration of this queue says of its archive.
+     *
+     * @throws ConfigException when a value is not allowed
+     */
+    public Archiving archivingOf(ConfigValues config) {
+        return Archiving.of(config, geometry.format());
+    }
+
+    /**
      * Returns the settings for a directory that holds a queue.
      *
      * @throws ConfigException when a set key differs from the value that the queue was created with

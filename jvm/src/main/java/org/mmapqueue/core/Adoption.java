@@ -86,7 +86,7 @@ public final class Adoption {
         ArchiveFiles files = Archives.files(uri, mode);
         try {
             PartitionAdoption adoption = Archive.open(files)
-                    .adoption(partition, HostName.of(settings.archiving().host()), new LinkFile(storage, path));
+                    .adoption(partition, HostName.of(settings.archiving().host()), LinkFile.in(storage, path));
             directory.createDirectory();
             ProcessLock lock =
                     ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path, mode);

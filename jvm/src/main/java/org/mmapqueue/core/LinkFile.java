@@ -7,15 +7,20 @@ import org.mmapqueue.archive.owner.LinkStore;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 
-/** The file {@code archive.dat} of a queue's directory. */
-record LinkFile(Storage storage, Path directory) implements LinkStore {
+/** A file of a queue's directory: {@code archive.dat}, or that of the next archive. */
+record LinkFile(Storage storage, Path file) implements LinkStore {
+    /** The file of the archive into which the queue of a directory is shipped. */
+    static LinkFile in(Storage storage, Path directory) {
+        return new LinkFile(storage, directory.resolve(ArchiveLink.FILE_NAME));
+    }
+
     @Override
     public Optional<ArchiveLink> readLink() throws IOException {
-        return ArchiveLink.read(storage, directory);
+        return ArchiveLink.readFile(storage, file);
     }
 
     @Override
     public void writeLink(ArchiveLink link) throws IOException {
-        link.write(storage, directory);
+        link.writeFile(storage, file);
     }
 }

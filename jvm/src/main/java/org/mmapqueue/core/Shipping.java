@@ -2,7 +2,9 @@ package org.mmapqueue.core;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
@@ -22,6 +24,7 @@ import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.concurrent.Signal;
 import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.config.Settings;
@@ -75,15 +78,8 @@ public final class Shipping {
             checkMayDrop();
             return;
         }
-        ShipOptions options = new ShipOptions(
-                HostName.of(settings.host()),
-                Duration.ofMillis(settings.periodMillis()),
-                settings.bytes(),
-                ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
-                Duration.ofMillis(settings.retainMillis()),
-                Duration.ofMillis(core.settings().maxAgeMillis()));
-        new RunWriter(core.id(), 1, options.codec()); // throws early if the codec's library is missing
-        URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
+        ShipOptions options = options(settings);
+        URI archive = location(settings);
         ShipSource source = source(archive);
         FileMode mode = fileMode();
         Shipper started =
@@ -93,6 +89,22 @@ public final class Shipping {
         if (settings.overflows()) {
             core.writer().whenShort(() -> started.demand(core.writer().endOffset()));
         }
+    }
+
+    private ShipOptions options(Settings.Archiving given) {
+        ArchiveCodec codec = ArchiveCodec.valueOf(given.codec().toUpperCase(Locale.ROOT));
+        new RunWriter(core.id(), 1, codec); // throws early if the codec's library is missing
+        return new ShipOptions(
+                HostName.of(given.host()),
+                Duration.ofMillis(given.periodMillis()),
+                given.bytes(),
+                codec,
+                Duration.ofMillis(given.retainMillis()),
+                Duration.ofMillis(core.settings().maxAgeMillis()));
+    }
+
+    private static URI location(Settings.Archiving given) {
+        return Locations.of(ConfigKey.ARCHIVE_URI.keyName(), given.uri());
     }
 
     /**
@@ -178,7 +190,71 @@ public final class Shipping {
     }
 
     /**
-     * Forgets the archive into which this directory was shipped: the next shipper may ship into another archive.
+     * Claims the queue's partition in another archive, and then makes that one the archive into which this directory is
+     * shipped, in one durable step. Until then it is the former one.
+     *
+     * @param config with archive_uri, the archive
+     * @param takesOver whether this directory replaces the directory or host that ships the queue there
+     * @return false if this directory is shipped into that archive already
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws MmapQueueException if a consumer needs records that only the former archive has, or the archive cannot be
+     *     used
+     */
+    public boolean changeArchive(ConfigValues config, boolean takesOver) {
+        Settings.Archiving given = core.settings().archivingOf(config);
+        if (!given.isOn()) {
+            throw new ConfigException(
+                    ConfigKey.ARCHIVE_URI.keyName(), given.uri(), "the archive into which the queue shall be shipped");
+        }
+        ShipOptions options = options(given);
+        ownConsumer();
+        try (ArchiveFiles files = Archives.files(location(given), fileMode())) {
+            return changeArchive(files, options, takesOver);
+        } catch (IOException | UncheckedIOException e) {
+            throw new MmapQueueException(
+                    "the queue in " + core.directory() + " could not change to the archive in " + given.uri() + ": "
+                            + e,
+                    e);
+        }
+    }
+
+    private boolean changeArchive(ArchiveFiles files, ShipOptions options, boolean takesOver) throws IOException {
+        if (Archive.isArchive(files)) {
+            Archive there = Archive.open(files);
+            if (isOf(there, link().undamaged())) {
+                if (takesOver) {
+                    there.takeOver(core.id(), link());
+                }
+                return false;
+            }
+        }
+        checkNobodyBehind();
+        Archive archive = Archive.create(files);
+        // Kept by a crash after the claim: the repeated call knows it for its own.
+        Path file = core.directory().resolve(ArchiveLink.NEXT_NAME);
+        LinkStore next = new LinkFile(storage(), file);
+        if (!isOf(archive, next.undamaged())) {
+            storage().delete(file);
+        }
+        if (takesOver) {
+            archive.takeOver(core.id(), next);
+        }
+        ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
+        // Nothing is acked yet: the former archive does not have what this one has.
+        archive.claim(new QueueShipSource(core, core.log().storedReader(), consumer, before -> {}, next), options);
+        OverflowFile.delete(storage(), core.directory());
+        ArchiveLink.change(storage(), core.directory());
+        return true;
+    }
+
+    private boolean isOf(Archive archive, Optional<ArchiveLink> link) {
+        return link.isPresent()
+                && link.get().archive().equals(archive.id())
+                && link.get().queue().equals(core.id());
+    }
+
+    /**
+     * Forgets the archive into which this directory was shipped.
      *
      * @return false if it was never shipped
      * @throws org.mmapqueue.errors.LockedException if a process ships this directory
@@ -186,6 +262,16 @@ public final class Shipping {
      */
     public boolean leaveArchive() {
         ownConsumer();
+        checkNobodyBehind();
+        try {
+            OverflowFile.delete(storage(), core.directory());
+            return ArchiveLink.delete(storage(), core.directory());
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + core.directory() + " could not leave its archive: " + e, e);
+        }
+    }
+
+    private void checkNobodyBehind() {
         for (ConsumerStats each : core.consumerStats()) {
             if (each.archivedRecords() > 0) {
                 throw new MmapQueueException("the queue in " + core.directory() + " cannot leave its archive: consumer "
@@ -193,12 +279,6 @@ public final class Shipping {
                         + " records that only the archive has. Let it read them, or seek it into the ring, or"
                         + " delete it");
             }
-        }
-        try {
-            OverflowFile.delete(storage(), core.directory());
-            return ArchiveLink.delete(storage(), core.directory());
-        } catch (IOException e) {
-            throw new MmapQueueException("the queue in " + core.directory() + " could not leave its archive: " + e, e);
         }
     }
 
@@ -213,7 +293,7 @@ public final class Shipping {
     }
 
     private LinkStore link() {
-        return new LinkFile(storage(), core.directory());
+        return LinkFile.in(storage(), core.directory());
     }
 
     private Storage storage() {

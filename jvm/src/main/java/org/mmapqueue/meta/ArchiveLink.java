@@ -57,6 +57,9 @@ public record ArchiveLink(
     /** The name of the file. */
     public static final String FILE_NAME = "archive.dat";
 
+    /** The name of the file of the next archive, until the partition is claimed there. */
+    public static final String NEXT_NAME = "archive.dat.next";
+
     /** "MMAPQAR1" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3152_4151_5041_4D4DL;
 
@@ -99,7 +102,11 @@ public record ArchiveLink(
 
     /** Reads the file of a directory; empty if it does not exist, because the queue was never shipped. */
     public static Optional<ArchiveLink> read(Storage storage, Path directory) throws IOException {
-        Path path = directory.resolve(FILE_NAME);
+        return readFile(storage, directory.resolve(FILE_NAME));
+    }
+
+    /** Reads a file; empty if it does not exist. */
+    public static Optional<ArchiveLink> readFile(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             int length = file.read(bytes, 0);
@@ -131,6 +138,11 @@ public record ArchiveLink(
 
     /** Replaces the file of a directory, durably. */
     public void write(Storage storage, Path directory) throws IOException {
+        writeFile(storage, directory.resolve(FILE_NAME));
+    }
+
+    /** Replaces a file, durably. */
+    public void writeFile(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         bytes.putLong(0, MAGIC);
         put(bytes, 8, queue);
@@ -141,11 +153,18 @@ public record ArchiveLink(
         put(bytes, 88, taken == null ? NONE : taken);
         bytes.putLong(104, gapFirst).putLong(112, gapEnd);
         bytes.putInt(CHECKSUM, checksum(bytes));
-        NewFile.write(storage, directory.resolve(FILE_NAME), bytes.rewind());
+        NewFile.write(storage, path, bytes.rewind());
+    }
+
+    /** The link to the next archive becomes that of the directory, durably, in one step. */
+    public static void change(Storage storage, Path directory) throws IOException {
+        storage.rename(directory.resolve(NEXT_NAME), directory.resolve(FILE_NAME));
+        storage.syncDirectory(directory);
     }
 
     /** Deletes the file of a directory, durably; returns false if it does not exist. */
     public static boolean delete(Storage storage, Path directory) throws IOException {
+        storage.delete(directory.resolve(NEXT_NAME));
         boolean existed = storage.delete(directory.resolve(FILE_NAME));
         storage.syncDirectory(directory);
         return existed;

@@ -38,6 +38,8 @@ public final class QueueFiles {
                 MetaPage.FILE_NAME + ".new",
                 ArchiveLink.FILE_NAME,
                 ArchiveLink.FILE_NAME + ".new",
+                ArchiveLink.NEXT_NAME,
+                ArchiveLink.NEXT_NAME + ".new",
                 OverflowFile.NAME,
                 OverflowFile.NAME + ".new")) {
             storage.delete(queue.resolve(name));

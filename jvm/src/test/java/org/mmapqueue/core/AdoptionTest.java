@@ -262,6 +262,16 @@ class AdoptionTest {
     }
 
     @Test
+    void aDirectoryThatKnowsNoClaimIsNotTakenForOneThatWasNeverShipped() throws Exception {
+        ship("old", 10);
+        adopt("new");
+        assertTrue(MmapQueue.leaveArchive(directory("old")));
+        String text = refused("old");
+        assertTrue(text.contains("its records after those of the archive"), text);
+        assertTrue(text.contains("--from OFFSET"), text);
+    }
+
+    @Test
     void aDirectoryThatTakesOverAgainIsNotTakenForAnAdoptedOne() throws Exception {
         ship("old", 10);
         adopt("new");

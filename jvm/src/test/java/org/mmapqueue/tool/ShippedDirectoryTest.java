@@ -1,5 +1,6 @@
 package org.mmapqueue.tool;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.QuickDirectory;
@@ -37,14 +39,27 @@ class ShippedDirectoryTest {
     Path temp;
 
     private MmapQueue open(Path directory) {
-        return MmapQueue.open(QueueConfig.builder(directory)
+        return MmapQueue.open(config(directory, "archive").build());
+    }
+
+    private QueueConfig.Builder config(Path directory, String archive) {
+        return QueueConfig.builder(directory)
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .flushPeriod(Duration.ofHours(1))
-                .archiveUri(temp.resolve("archive").toUri())
+                .archiveUri(temp.resolve(archive).toUri())
                 .archiveHost("here")
-                .shipPeriod(Duration.ofMillis(5))
-                .build());
+                .shipPeriod(Duration.ofMillis(5));
+    }
+
+    private void ship(Path directory, String archive) throws InterruptedException {
+        try (MmapQueue queue = MmapQueue.open(config(directory, archive).build())) {
+            ship(queue);
+        }
+    }
+
+    private boolean change(String archive, boolean takesOver) {
+        return MmapQueue.changeArchive(config(queue(), archive).build(), takesOver);
     }
 
     private Path queue() {
@@ -135,11 +150,62 @@ class ShippedDirectoryTest {
                     LockedException.class,
                     () -> MmapQueue.takeOver(queue(), temp.resolve("archive").toUri()));
             assertThrows(LockedException.class, () -> MmapQueue.leaveArchive(queue()));
+            assertThrows(LockedException.class, () -> change("other", false));
             ship(queue);
         }
         assertTrue(MmapQueue.leaveArchive(queue()));
         assertFalse(MmapQueue.leaveArchive(queue()));
         assertFalse(MmapQueue.takeOver(queue(), temp.resolve("none").toUri()));
+    }
+
+    @Test
+    void aFailedChangeOfTheArchiveChangesNothing() throws Exception {
+        ship(queue());
+        byte[] link = Files.readAllBytes(queue().resolve(LINK));
+        Files.writeString(temp.resolve("file"), "no directory");
+        assertThrows(MmapQueueException.class, () -> change("file", false));
+        assertThrows(
+                MmapQueueException.class,
+                () -> MmapQueue.changeArchive(QueueConfig.builder(queue()).build(), false));
+        assertFalse(change("archive", false));
+        assertArrayEquals(link, Files.readAllBytes(queue().resolve(LINK)));
+        ship(queue());
+        assertTrue(change("other", false));
+        ship(queue(), "other");
+        // The former archive knows another claim: it is not forgotten that the queue belongs to the other one.
+        link = Files.readAllBytes(queue().resolve(LINK));
+        String text = assertThrows(ArchiveException.class, () -> change("archive", false))
+                .getMessage();
+        assertTrue(text.contains("take the partition over"), text);
+        assertArrayEquals(link, Files.readAllBytes(queue().resolve(LINK)));
+        ship(queue(), "other");
+        assertTrue(change("archive", true));
+        ship(queue());
+        assertFalse(change("archive", true));
+        ship(queue());
+    }
+
+    @Test
+    void anInterruptedChangeOfTheArchiveIsRepeated() throws Exception {
+        ship(queue());
+        byte[] link = Files.readAllBytes(queue().resolve(LINK));
+        assertTrue(change("other", false));
+        // As a kill between the claim in the other archive and the change of the directory leaves it.
+        Files.move(queue().resolve(LINK), queue().resolve(LINK + ".next"));
+        Files.write(queue().resolve(LINK), link);
+        assertEquals(List.of(), Verifier.verify(queue(), Progress.NONE).findings());
+        ship(queue());
+        assertTrue(change("other", false));
+        assertFalse(Files.exists(queue().resolve(LINK + ".next")));
+        ship(queue(), "other");
+        // Interrupted again, and then changed to a third one.
+        Files.copy(queue().resolve(LINK), queue().resolve(LINK + ".next"));
+        assertTrue(change("third", false));
+        ship(queue(), "third");
+        Files.write(queue().resolve(LINK + ".next"), link);
+        MmapQueue queue = MmapQueue.open(config(queue(), "third").build());
+        queue.destroy();
+        assertFalse(Files.exists(queue()));
     }
 
     @Test

@@ -121,9 +121,10 @@ public final class Ownership {
         }
     }
 
-    // What has happened to the shipper of an epoch whose partition was adopted, and what to do.
+    // What has happened to the shipper of an epoch whose partition was adopted, and what to do. Epoch 0 is that of a
+    // directory that knows no claim: the archive may have any of its records.
     private static String adoption(Claim newest, ClaimFiles claims, long epoch) throws IOException {
-        OptionalLong from = claims.fences().endOf(epoch);
+        OptionalLong from = epoch == 0 ? OptionalLong.empty() : claims.fences().endOf(epoch);
         String offset = from.isPresent() ? Long.toString(from.getAsLong()) : "OFFSET";
         return ", which host " + newest.host() + " has adopted at " + newest.adopted()
                 + ": a new queue in another directory continues the partition"

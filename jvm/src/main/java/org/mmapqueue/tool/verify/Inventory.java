@@ -31,8 +31,12 @@ public final class Inventory {
     /** The suffix of consumers' lock files. */
     private static final String LOCK_SUFFIX = ".lock";
     /** The other files of a queue beside its segments. */
-    private static final Set<String> OTHERS =
-            Set.of(QueueDirectory.LOCK_FILE, MetaPage.FILE_NAME, ArchiveLink.FILE_NAME, OverflowFile.NAME);
+    private static final Set<String> OTHERS = Set.of(
+            QueueDirectory.LOCK_FILE,
+            MetaPage.FILE_NAME,
+            ArchiveLink.FILE_NAME,
+            ArchiveLink.NEXT_NAME,
+            OverflowFile.NAME);
     /** A segment file. {@code header} is null if it is damaged or missing. */
     record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
