@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import logging
@@ -9,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmapqueue._values.errors import ConfigError, MmapQueueError
-from mmapqueue.pipeline import _control
+from mmapqueue.pipeline import _control, _signals
 from mmapqueue.pipeline._check import described, risks
 from mmapqueue.pipeline.config import ConfigFileError, load_all
 from mmapqueue.pipeline.gather import main, supervisor
@@ -26,6 +27,7 @@ FAILED = 1
 USAGE = 2
 
 
+@_signals.hangups_held()
 def gather(
     file: str,
     log_level: str,
@@ -61,20 +63,24 @@ def gather(
     )
 
 
+@_signals.hangups_held()
 def process(file: str, log_level: str, *, once: bool, parent: int | None, watch: bool) -> int:
     """Runs the filters and senders until a signal; returns the exit status."""
-    loaded = _loaded(file, log_level)
-    if isinstance(loaded, int):
-        return loaded
-    if not any(pipe.senders for pipe in loaded.pipeline.pipes):
-        return _refused(f"{file}: no pipe has senders; there is nothing to process")
-    _warn(loaded)
-    if parent is not None:
-        supervisor.end_with(parent)
-    return _guarded(lambda: _run_process(loaded.pipeline, file, once=once, watch=watch))
+    with contextlib.ExitStack() as starting:
+        # Spark's JVM ignores SIGHUP. Before the file is read: a SIGHUP that comes later asks for another look at it.
+        starting.enter_context(_signals.children_ignore_hangups())
+        loaded = _loaded(file, log_level)
+        if isinstance(loaded, int):
+            return loaded
+        if not any(pipe.senders for pipe in loaded.pipeline.pipes):
+            return _refused(f"{file}: no pipe has senders; there is nothing to process")
+        _warn(loaded)
+        if parent is not None:
+            supervisor.end_with(parent)
+        return _guarded(lambda: _run_process(loaded.pipeline, file, once=once, watch=watch, started=starting.close))
 
 
-def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool) -> int:
+def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool, started: Callable[[], None]) -> int:
     from mmapqueue.pipeline.process import runner
 
     run = functools.partial(
@@ -84,6 +90,7 @@ def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool) -> i
         file=file,
         load=functools.partial(main.checked, file),
         watched=functools.partial(main.files_of, file) if watch else None,
+        started=started,
     )
     if pipeline.telemetry is None:
         return run()
@@ -173,6 +180,7 @@ def restart(file: str) -> int:
     return FAILED if outcome.errors else OK
 
 
+@_signals.hangups_held()
 def run(file: str, log_level: str, *, watch: bool) -> int:
     """Runs both halves as processes until a signal; returns the exit status."""
     loaded = _loaded(file, log_level)

@@ -40,9 +40,9 @@ def hangups(reload: Callable[[], None], stop: Callable[[], None]) -> Callable[[]
 
 @contextmanager
 def hangups_held() -> Iterator[None]:
-    """SIGHUP waits for processes that are started in the block until they call `release_hangups`.
+    """SIGHUP waits from here on until `release_hangups`, also in processes that are started in the block.
 
-    It would end a process that has no handler yet.
+    It would end a process that has no handler yet. For the main thread, before there are others.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
     try:
@@ -58,7 +58,10 @@ def release_hangups() -> None:
 
 @contextmanager
 def children_ignore_hangups() -> Iterator[None]:
-    """Processes that are started in the block ignore SIGHUP: they are stopped by their parent."""
+    """Processes that are started in the block ignore SIGHUP: they are stopped by their parent.
+
+    This process loses a SIGHUP in the block, unless it is held: a signal that waits is lost at the beginning alone.
+    """
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         yield

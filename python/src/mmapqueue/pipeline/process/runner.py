@@ -354,6 +354,7 @@ def main(
     file: str | None = None,
     load: Callable[[Pipeline], Pipeline] | None = None,
     watched: Callable[[Pipeline], Iterable[Path]] | None = None,
+    started: Callable[[], None] = lambda: None,
 ) -> int:
     """Processes a pipeline until SIGTERM or SIGINT; with `once`, what its queues hold.
 
@@ -366,15 +367,16 @@ def main(
         file: The configuration file. None for no reloads.
         load: Loads the file again, for a process that runs this configuration.
         watched: The files whose changes ask for a reload; None for none.
+        started: Called when Spark has started.
 
     Returns:
         0 after a stop, 1 when the pipeline cannot be processed as configured, or a query failed with `once`.
     """
     stopping = threading.Event()
     with _stopped_by(stopping.set):
-        with _signals.children_ignore_hangups():
-            spark = session(pipeline)
+        spark = session(pipeline)
         try:
+            started()
             processor = Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping)
             # Replaces the handler that the session has set for SIGINT.
             with _stopped_by(stopping.set), contextlib.ExitStack() as stack:
