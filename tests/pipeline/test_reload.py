@@ -21,6 +21,7 @@ import conftest
 import mmapqueue
 from mmapqueue.pipeline import _cli, _control, _signals
 from mmapqueue.pipeline.config import load, only_by_restart, value_of
+from mmapqueue.pipeline.gather.main import files_of
 
 from .configuring import pipeline
 from .gathering import SECONDS, Gather, gathering, request, stored
@@ -261,6 +262,24 @@ def test_a_watched_file_is_reloaded_when_it_has_changed(tmp_path: Path, monkeypa
             (tmp_path / f"new{text}").replace(file)
             assert conftest.eventually(lambda: len(seen) == int(text) - 1, SECONDS)  # noqa: B023
     assert seen == ["2", "3"]
+
+
+def test_all_files_that_parts_are_compared_by_are_watched(tmp_path: Path) -> None:
+    names = ["server.pem", "server.key", "clients.pem", "syslog.pem", "syslog.key", "backend.pem", "sender.pem"]
+    for name in names:
+        (tmp_path / name).touch()
+    file = tmp_path / "a.yaml"
+    backend = "{endpoint: 'oap:11800', tls: {ca: backend.pem}}"
+    file.write_text(
+        pipeline(
+            servers="{name: grpc, type: grpc, listen: ':0', "
+            "tls: {certificate: server.pem, key: server.key, client_ca: clients.pem}}",
+            receivers="{type: syslog, listen: 'tls+tcp://:0', tls: {certificate: syslog.pem, key: syslog.key}}, "
+            f"{{type: skywalking, server: grpc, backend: {backend}}}",
+            pipe="senders: [{type: skywalking, endpoint: 'oap:11800', tls: {ca: sender.pem}}]",
+        )
+    )
+    assert [each.name for each in files_of(str(file), load(file))] == ["a.yaml", *names]
 
 
 def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:

@@ -32,6 +32,20 @@ def value_of(part: Any) -> Any:
     return part
 
 
+def files_in(part: Any) -> Iterator[Path]:
+    """The files that a part of a configuration names, by whose content it is compared: certificates and the like."""
+    if isinstance(part, BaseModel):
+        for _, each in part:
+            yield from files_in(each)
+    elif isinstance(part, tuple | list):
+        for each in part:
+            yield from files_in(each)
+    elif isinstance(part, dict):
+        yield from files_in(list(part.values()))
+    elif isinstance(part, Path) and not part.is_dir():
+        yield part
+
+
 def _digest(file: Path) -> bytes | None:
     try:
         if file.is_file() and file.stat().st_size <= _LARGEST_FILE:

@@ -19,7 +19,7 @@ from mmapqueue._jvm import standalone
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
-from mmapqueue.pipeline.config import Pipeline, load, only_by_restart
+from mmapqueue.pipeline.config import Pipeline, files_in, load, only_by_restart
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 from mmapqueue.pipeline.gather.successor import await_turn
@@ -198,11 +198,9 @@ def checked(file: str, running: Pipeline, addresses: Mapping[str, str] | None = 
 
 
 def files_of(file: str, pipeline: Pipeline) -> list[Path]:
-    """The configuration file, and the certificates that it names."""
-    found = [Path(file)]
-    for server in pipeline.servers:
-        found += [each for _, each in server.tls or () if each is not None]
-    return found
+    """The configuration file, and those that its parts name, such as certificates."""
+    pipes = [(each.receivers, each.fetchers, each.filters, each.senders) for each in pipeline.pipes]
+    return [Path(file), *files_in([pipeline.servers, pipes])]
 
 
 async def _stopped(stop: asyncio.Event) -> None:

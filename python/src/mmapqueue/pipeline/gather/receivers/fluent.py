@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import socket
+import ssl
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -78,6 +79,8 @@ class FluentReceiver(Receiver):
 
     _servers: "list[asyncio.Server]" = PrivateAttr(default_factory=list)
     _port: int = PrivateAttr(0)
+    #: Kept: a start after a stop, when a reload has failed, must not need the files, which may have changed.
+    _context: ssl.SSLContext | None = PrivateAttr(None)
     _connections: "dict[asyncio.Task[None], _Connection]" = PrivateAttr(default_factory=dict)
     _stopping: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
 
@@ -115,9 +118,8 @@ class FluentReceiver(Receiver):
         self._stopping.clear()  # It may have been stopped before.
         name = f"{self.listen} (fluent of pipe {host.pipe})"
         refusals = Refusals(name, lambda reason: host.count(reason, 1))
-        context = None
-        if self.tls is not None:
-            context = server_context(self.tls, lambda error: refusals.note("tls", handshake_words(error)))
+        if self.tls is not None and self._context is None:
+            self._context = server_context(self.tls, lambda error: refusals.note("tls", handshake_words(error)))
         holding = Holding(self.max_connections, self.max_held_bytes)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,8 +152,8 @@ class FluentReceiver(Receiver):
                     serve,
                     sock=each,
                     limit=_READ,
-                    ssl=context,
-                    ssl_handshake_timeout=None if context is None else HANDSHAKE_WITHIN,
+                    ssl=self._context,
+                    ssl_handshake_timeout=None if self._context is None else HANDSHAKE_WITHIN,
                 )
                 for each in sockets
             ]

@@ -70,6 +70,8 @@ class SyslogReceiver(Receiver):
     time_zone: Annotated[str, AfterValidator(_zone)] | None = None
 
     _listener: UdpListener | TcpListener | None = PrivateAttr(None)
+    #: Kept: a start after a stop, when a reload has failed, must not need the files, which may have changed.
+    _context: ssl.SSLContext | None = PrivateAttr(None)
     _stopping: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
 
     @model_validator(mode="after")
@@ -119,6 +121,8 @@ class SyslogReceiver(Receiver):
         address = self.listen.partition("://")[2]
         push = self._push(host)
         try:
+            if self.tls is not None and self._context is None:
+                self._context = server_context(self.tls, self._handshake_failed(host))
             if self.protocol == "udp":
                 self._listener = UdpListener(
                     address, shared=host.shared, limit=self.max_message_size, push=push, log=host.log, name="syslog"
@@ -133,7 +137,7 @@ class SyslogReceiver(Receiver):
                     name="syslog",
                     max_connections=self.max_connections,
                     max_held_bytes=self.max_held_bytes,
-                    context=None if self.tls is None else server_context(self.tls, self._handshake_failed(host)),
+                    context=self._context,
                 )
             await self._listener.start()
         except OSError as error:
