@@ -81,14 +81,7 @@ def stored(client: Client, agent: Running) -> Counter[int]:
     return Counter(number for each in agent.events for number in client.numbers(each))
 
 
-def with_secure(names: list[str]) -> list[Any]:
-    return [pytest.param(name, secure, id=f"{name}{' tls' * secure}") for name in names for secure in (False, True)]
-
-
-BOTH = [each for each in with_secure(PLAIN) if each.values != ("statsd", True)]
-
-
-@pytest.mark.parametrize(("name", "secure"), BOTH)
+@pytest.mark.parametrize(("name", "secure"), [*((each, False) for each in PLAIN), ("fluent", True), ("syslog", True)])
 def test_a_reload_touches_only_the_clients_of_what_has_changed(
     name: str, secure: bool, tmp_path: Path, tls: Path
 ) -> None:
