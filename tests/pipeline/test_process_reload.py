@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mmapqueue.pipeline.process import runner
-from mmapqueue.pipeline.process.runner import StartError
+from mmapqueue.pipeline.process.runner import Processor, StartError
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from mmapqueue.pipeline.process.senders.spark import SparkSender
 from mmapqueue.pipeline.telemetry import ProcessTelemetry
@@ -78,6 +78,18 @@ def test_a_change_touches_only_what_is_different(spark: Any, tmp_path: Path) -> 
     assert parquet(spark, tmp_path / "other") == sorted(line(i) for i in range(RECORDS))
     with pytest.raises(StartError, match="process is stopping"):
         processor.change(before)
+
+
+def test_a_check_does_not_wait_for_a_start_that_waits_for_its_queue(spark: Any, tmp_path: Path) -> None:
+    wanted = pipeline(tmp_path, sender(tmp_path, "kept"))
+    processor = Processor(wanted, spark)
+    starting = threading.Thread(target=processor.start)
+    starting.start()
+    try:
+        processor.check(wanted)
+    finally:
+        processor.request_stop()
+        starting.join()
 
 
 def test_a_sender_whose_receiver_is_away_is_changed_at_once(

@@ -160,10 +160,13 @@ class Processor:
     def check(self, pipeline: Pipeline) -> None:
         """Checks what `change` would change. A queue that does not exist yet may come with a change of gather.
 
+        Before the first query runs it checks nothing: `start` may wait for a queue, and the caller must not.
+
         Raises:
             StartError: A sender cannot work as configured.
         """
-        self._ask(self._check, pipeline)
+        if self._queries:
+            self._ask(self._check, pipeline)
 
     def _ask(self, do: Callable[[Pipeline], None], pipeline: Pipeline) -> None:
         done: Future[None] = Future()
