@@ -50,6 +50,16 @@ def test_http_without_an_answer_is_retryable(answer: str) -> None:
         assert failed(HttpSender(name="s", url=url), row(0)).retryable
 
 
+def test_what_a_receiver_answers_is_one_line_without_control_characters() -> None:
+    with http_receiver((400, {}, b"no\n2026-01-01 INFO all is well\r\x1b[2J \xe2\x80\xa8 \xc3\xbc")) as receiver:
+        url = receiver.url.replace("://", "://user:s3cret@")
+        error = failed(HttpSender(name="s", url=url), row(0))
+    assert str(error) == error.reason
+    assert error.reason.endswith(r": no\n2026-01-01 INFO all is well\r\x1b[2J \u2028 ü")
+    assert error.reason.isprintable()
+    assert "s3cret" not in error.reason
+
+
 def test_a_url_that_is_none_refuses_no_record() -> None:
     sender = HttpSender(name="s", url="http://h").model_copy(update={"url": "http://h:99999/x"})
     error = failed(sender, row(0))

@@ -8,10 +8,11 @@ from io import TextIOWrapper
 
 from mmapqueue._cli import ahead
 from mmapqueue._cli.commands.jar import jar
-from mmapqueue._cli.output import error_text, print_error, printable
+from mmapqueue._cli.output import error_text, print_error
 from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.status import DONE, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
 from mmapqueue._values.errors import Locked, MmapQueueError
+from mmapqueue._values.texts import printable
 
 #: What the extra `cli` installs.
 _EXTRA = ("typer", "rich")

@@ -11,6 +11,8 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from mmapqueue._values.texts import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -132,13 +134,6 @@ def error_text(error: BaseException) -> str:
 def escaped(data: bytes) -> str:
     r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
     return printable(data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"))
-
-
-def printable(text: str) -> str:
-    r"""A string on one line: characters that are not printable are escaped, as `\n`, `\x1b`."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def size_text(size: int) -> str:

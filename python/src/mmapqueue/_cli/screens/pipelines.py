@@ -10,8 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mmapqueue._cli.output import Column, print_table, printable
+from mmapqueue._cli.output import Column, print_table
 from mmapqueue._values.durations import age_text
+from mmapqueue._values.texts import printable
 from mmapqueue.pipeline._table import COLUMNS, Tone, lines, troubles
 
 if TYPE_CHECKING:

@@ -21,7 +21,9 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
+from mmapqueue._values.texts import printable
 from mmapqueue.pipeline._timeout import timeout
+from mmapqueue.pipeline.config._problems import without_user
 from mmapqueue.pipeline.plugins import Duration, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
@@ -87,7 +89,7 @@ class Undelivered(Exception):
     """A request was not delivered.
 
     Attributes:
-        reason: The reason, with the receiver's message.
+        reason: The reason, with the receiver's message; on one line, without control characters and passwords of URLs.
         retryable: Whether it is an outage, so that a further attempt may succeed. Otherwise the rows are refused.
         retry_after: Seconds that the receiver asks to wait; 0 for none.
         partial: The receiver took the request and rejected some of it. It must not be sent again.
@@ -103,8 +105,9 @@ class Undelivered(Exception):
         partial: bool = False,
         divisible: bool = False,
     ) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        # It goes to logs, in which a receiver must not write lines.
+        self.reason = printable(without_user(reason))
+        super().__init__(self.reason)
         self.retryable = retryable
         self.retry_after = retry_after
         self.partial = partial
