@@ -45,6 +45,19 @@ def test_a_round_trip(
         assert data(second.read_many(0, 100)) == RECORDS * 2
 
 
+def test_an_import_of_nothing_says_nothing_of_offsets(
+    command_line: CommandLine, queue: mmapqueue.Queue, open_queue: Open, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.jsonl"
+    assert command_line.run("export", queue.path, file).status == 0
+    with open_queue(tmp_path / "second") as second:
+        second.push(b"before")
+    command = ("import", tmp_path / "second", file, "--once", "load:1")
+    assert command_line.run(*command).out.endswith("\nthe offsets are not those of the file\n")
+    assert command_line.run(*command).out == "imported 0 records; 6 records of the input were in the queue before\n"
+    assert json.loads(command_line.run(*command, "--json").out)["offsets_kept"] is None
+
+
 @pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
 def test_a_file_is_durable_before_it_has_its_name(
     queue: mmapqueue.Queue, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,7 @@ def test_an_input_is_pushed_by_several_runs(command_line: CommandLine, path: Pat
     other = command_line.run("push", path, "--once", "import:2", stdin="one\n")
     assert (other.status, other.out) == (1, "")
     assert other.err.startswith("mmapqueue: this input has 1 record, and 3 of input import:2 were pushed before: it is")
+    assert other.err.endswith("\nmmapqueue: in the queue: nothing of the input\n")
     assert records(path) == [b"one", b"two", b"three"] * 2
 
 

@@ -140,9 +140,10 @@ class Pusher:
             MmapQueueError: The input has fewer records than an earlier run has pushed of it: it is a different input.
         """
         if self._to_skip:
+            before, self.duplicates = self.duplicates, 0  # they are those of the other input
             raise mmapqueue.MmapQueueError(
-                f"this input has {records_text(self.duplicates - self._to_skip)}, and {self.duplicates} of input "
-                f"{self._once} were pushed before: it is another input, and needs a higher number"
+                f"this input has {records_text(before - self._to_skip)}, and {before} of input {self._once} were "
+                "pushed before: it is another input, and needs a higher number"
             )
         if self._sync:
             self._queue.flush()

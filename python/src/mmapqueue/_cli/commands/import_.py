@@ -49,7 +49,8 @@ def import_(
         except ImportError as error:
             print_error(f"Parquet needs pyarrow: pip install 'mmapqueue[arrow]' ({error})")
             return USAGE
-    print_pushed(pusher, "imported", as_json=as_json, offsets_kept=is_same if has_offsets else None)
-    if has_offsets and not as_json:
+    is_known = has_offsets and pusher.pushed > 0
+    print_pushed(pusher, "imported", as_json=as_json, offsets_kept=is_same if is_known else None)
+    if is_known and not as_json:
         print(f"the offsets are {'' if is_same else 'not '}those of the file")
     return DONE
