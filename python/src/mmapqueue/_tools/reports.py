@@ -56,7 +56,8 @@ class ConsumerState(NamedTuple):
         name: The consumer's name.
         position: The stored position, in bytes: the consumer needs the log from there on.
         resume_position: The position at which it resumes; differs from `position` when no record ends there.
-        offset: The offset of its first record that is not acked; -1 when unknown.
+        offset: The offset of its first record that is not acked, of a consumer behind the ring one in the archive; -1
+            when unknown.
     """
 
     name: str

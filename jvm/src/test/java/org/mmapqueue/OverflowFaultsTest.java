@@ -45,7 +45,9 @@ import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
 /** A consumer behind its ring, while the archive is away, hangs, is damaged, or is another one. */
@@ -624,7 +626,14 @@ class OverflowFaultsTest extends OverflowSetup {
             check(consumer.pop(LONG), 4, 1);
             consumer.ack(4);
         }
-        assertEquals(List.of(), Verifier.verify(directory, Progress.NONE).findings());
+        VerifyReport report = Verifier.verify(directory, Progress.NONE);
+        assertEquals(List.of(), report.findings());
+        assertEquals(
+                List.of(3L),
+                report.consumers().stream()
+                        .filter(each -> each.name().equals("late"))
+                        .map(ConsumerState::offset)
+                        .toList());
         Repairer.repairInPlace(directory, false, Progress.NONE);
         try (MmapQueue queue = MmapQueue.openToRead(directory)) {
             Consumer consumer = queue.consumer("late", StartAt.COMMITTED);

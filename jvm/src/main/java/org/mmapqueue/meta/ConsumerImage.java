@@ -43,6 +43,17 @@ public final class ConsumerImage {
         }
     }
 
+    /** Whether the newest drop is of records that the consumer has not acked. */
+    public boolean isDropped() {
+        return get(Word.DROPPED) > get(Word.COMMITTED);
+    }
+
+    /** The offset of the first record that was not acked before the drop. */
+    public long unackedOffset() {
+        long stored = get(Word.UNACKED_OFFSET);
+        return stored > 0 ? stored - 1 : bytes.getLong(ConsumerPage.DROPPED_FIRST);
+    }
+
     public static ConsumerImage read(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(PageHeader.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {

@@ -44,7 +44,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     static final int COMMITTED = 128;
     static final int READING = 192;
     static final int DROPPED = 256;
-    private static final int DROPPED_FIRST = 264;
+    static final int DROPPED_FIRST = 264;
     static final int UNACKED_OFFSET = 136;
     private static final int LABEL_LENGTH = 512;
     private static final int LABEL_CHECKSUM = 516;

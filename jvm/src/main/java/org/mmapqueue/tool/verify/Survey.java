@@ -2,6 +2,7 @@ package org.mmapqueue.tool.verify;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -19,6 +20,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.tool.report.ConsumerState;
@@ -50,6 +52,8 @@ public final class Survey implements Closeable {
     public final Geometry geometry;
     /** Pages of consumers, by name. */
     public final Map<String, ConsumerImage> pages = new TreeMap<>();
+    /** The offset of the first record that is not acked, of the consumers that read on in the archive. */
+    private final Map<String, Long> behind = new TreeMap<>();
     /** Consumers with damaged pages, so that their positions may be wrong. */
     public final List<String> damagedPages = new ArrayList<>();
     /** Files of free slots that a writer could not use. */
@@ -174,6 +178,7 @@ public final class Survey implements Closeable {
     // ---- consumers
 
     private void readPages(Storage storage) throws IOException {
+        boolean overflows = Files.exists(directory.resolve(OverflowFile.NAME));
         for (String name : inventory.consumers) {
             Path file = inventory.page(name);
             ConsumerImage page = ConsumerImage.read(storage, file);
@@ -189,6 +194,9 @@ public final class Survey implements Closeable {
                 continue;
             }
             pages.put(name, page);
+            if (overflows && fault == null && page.isDropped()) {
+                behind.put(name, page.unackedOffset());
+            }
             probes.put(
                     name,
                     new Probe(Math.max(page.get(ConsumerImage.Word.COMMITTED), page.get(ConsumerImage.Word.DROPPED))));
@@ -328,8 +336,8 @@ public final class Survey implements Closeable {
 
     public VerifyReport report() {
         List<ConsumerState> consumers = new ArrayList<>();
-        probes.forEach((name, probe) ->
-                consumers.add(new ConsumerState(name, probe.position, probe.resumePosition, probe.resumeOffset)));
+        probes.forEach((name, probe) -> consumers.add(new ConsumerState(
+                name, probe.position, probe.resumePosition, behind.getOrDefault(name, probe.resumeOffset))));
         long lastId = geometry.segmentOfEnd(walk.end);
         long segments = walk.end == 0 ? 0 : lastId - geometry.segmentOf(walk.start) + 1;
         return new VerifyReport(
