@@ -22,7 +22,7 @@ class ShipStats(NamedTuple):
     The lag is that of the consumer `ship`: see `Queue.consumer_stats`.
 
     Attributes:
-        records: Number of records stored in the archive.
+        records: Number of records stored in the archive, without those that a repair has lost.
         bytes: Bytes of these records, uncompressed, headers included.
         runs: Number of files stored.
         failures: Number of failed attempts.

@@ -21,7 +21,8 @@ class Stats(NamedTuple):
     Positions are absolute: segment number × segment size + position in the segment, in bytes. Offsets count records.
 
     Attributes:
-        records: Records that some consumer has not acked; without a consumer, all retained records.
+        records: Records that some consumer has not acked; without a consumer, all retained records. Offsets of records
+            that a repair has lost count, too.
         bytes_used: Bytes of the ring that no push may use: from the beginning of the first segment with such a record
             to the log end, headers included. 0 without such a record.
         capacity: Bytes of the ring, headers included.

@@ -6,7 +6,7 @@ import java.util.Optional;
 /**
  * The counters and the state of a shipper since its start.
  *
- * @param records number of shipped records
+ * @param records number of shipped records, without those that a repair has lost
  * @param bytes bytes of these records, uncompressed, headers included
  * @param runs number of stored runs
  * @param failures number of attempts that failed because of the archive's file system

@@ -201,7 +201,7 @@ public final class Shipper implements AutoCloseable {
             RunName stored = store(shipment);
             ShipStats before = stats;
             stats = new ShipStats(
-                    before.records() + stored.count(),
+                    before.records() + stored.count() - stored.lost(),
                     before.bytes() + stored.bytes(),
                     before.runs() + 1,
                     before.failures(),

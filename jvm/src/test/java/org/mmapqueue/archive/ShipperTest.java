@@ -141,6 +141,16 @@ class ShipperTest {
     }
 
     @Test
+    void lostRecordsAreNotCountedAsShipped() throws Exception {
+        source.lose(3);
+        try (Shipper shipper = shipper(files())) {
+            source.pushTo(10);
+            Waiting.until("all are shipped", () -> source.committedOffset() == 10);
+            assertEquals(9, shipper.stats().records());
+        }
+    }
+
+    @Test
     void aReadThatFailsDuringAStoreEndsItAfterThatRun() throws Exception {
         source.failFrom(1);
         source.pushTo(100);
