@@ -20,13 +20,14 @@ import pytest
 import conftest
 import mmapqueue
 from mmapqueue.pipeline import _cli, _control, _signals
-from mmapqueue.pipeline.config import load, only_by_restart, value_of
+from mmapqueue.pipeline.config import Server, Tls, load, only_by_restart, value_of
 from mmapqueue.pipeline.gather.main import files_of
 
 from .configuring import pipeline
 from .gathering import SECONDS, Gather, gathering, request, stored
 from .load_clients import ANSWERED, CLIENTS, Clients
 from .receiving import free_port
+from .serving import certificates
 
 #: Changes of the file, each of which is applied to the original one.
 CHANGES = {
@@ -261,8 +262,10 @@ def test_a_watched_file_is_reloaded_when_it_has_changed(tmp_path: Path, monkeypa
 
 def test_all_files_that_parts_are_compared_by_are_watched(tmp_path: Path) -> None:
     names = ["server.pem", "server.key", "clients.pem", "syslog.pem", "syslog.key", "backend.pem", "sender.pem"]
+    (tmp_path / "made").mkdir()
+    made = certificates(tmp_path / "made")
     for name in names:
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(made["server.key" if name.endswith("key") else "server.pem"].read_bytes())
     file = tmp_path / "a.yaml"
     backend = "{endpoint: 'oap:11800', tls: {ca: backend.pem}}"
     file.write_text(
@@ -387,11 +390,11 @@ def test_values_of_parts_compare_by_content(tmp_path: Path) -> None:
     ]
     pem = tmp_path / "a.pem"
     pem.write_text("one")
-    server = "{name: grpc, type: grpc, listen: ':0', tls: {certificate: a.pem, key: a.pem}}"
-    with_tls = value_of(loaded(servers=server).servers)
-    assert with_tls == value_of(loaded(servers=server).servers)
+    server = Server(name="grpc", type="grpc", listen=":0", tls=Tls(certificate=pem, key=pem))
+    with_tls = value_of(server)
+    assert with_tls == value_of(server)
     pem.write_text("two")
-    assert with_tls != value_of(loaded(servers=server).servers)
+    assert with_tls != value_of(server)
 
 
 def test_outcomes_are_json() -> None:

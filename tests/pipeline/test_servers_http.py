@@ -194,9 +194,10 @@ def test_http_tls_and_client_certificates(tmp_path: Path) -> None:
 def test_certificates_that_are_none_are_errors(tmp_path: Path) -> None:
     (tmp_path / "no.pem").write_text("nothing")
     tls = {"certificate": tmp_path / "no.pem", "key": tmp_path / "no.pem"}
-    with pytest.raises(ValueError, match=r"no\.pem"), Serving(http={"tls": tls}):
+    words = r"tls\.certificate: '.*no\.pem' is not a PEM file with a certificate"
+    with pytest.raises(mmapqueue.ConfigError, match=f"server http: {words}"), Serving(http={"tls": tls}):
         pass
-    with pytest.raises((ValueError, OSError), match="server grpc"), Serving(grpc={"tls": tls}):
+    with pytest.raises(mmapqueue.ConfigError, match=f"server grpc: {words}"), Serving(grpc={"tls": tls}):
         pass
 
 

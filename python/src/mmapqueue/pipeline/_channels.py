@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mmapqueue.pipeline._grpc import grpc
+from mmapqueue.pipeline.config import require_tls
 
 if TYPE_CHECKING:
     from mmapqueue.pipeline.config import ClientTls
@@ -32,12 +33,12 @@ class Channels:
         compression: "gzip" or "none".
 
     Raises:
-        OSError: A certificate cannot be read.
+        ConfigError: A file of TLS cannot be read, or is no certificate or key.
     """
 
     def __init__(self, endpoint: str, tls: ClientTls | None, compression: str = "none") -> None:
         gzip = grpc.Compression.Gzip if compression == "gzip" else grpc.Compression.NoCompression
-        credentials = None if tls is None else _credentials(tls)
+        credentials = None if tls is None else _credentials(tls, f"{endpoint}: tls")
         self.endpoint = endpoint
         self._channels: list[Any] = [
             grpc.aio.insecure_channel(each, options=_OPTIONS, compression=gzip)
@@ -100,7 +101,9 @@ async def _connected(channel: Any) -> bool:
     return bool(state is grpc.ChannelConnectivity.READY)
 
 
-def _credentials(tls: ClientTls) -> Any:
+def _credentials(tls: ClientTls, where: str) -> Any:
+    # The library finds out when it connects, and does not say what is wrong.
+    require_tls(tls, where)
     return grpc.ssl_channel_credentials(
         root_certificates=tls.ca.read_bytes() if tls.ca else None,
         private_key=tls.key.read_bytes() if tls.key else None,

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mmapqueue.pipeline.config import Pipe, Pipeline, Server
+from mmapqueue.pipeline.config import Pipe, Pipeline, Server, tls_faults, tls_in
 from mmapqueue.pipeline.config._model import sends_any
-from mmapqueue.pipeline.config._problems import is_secret, shown, without_user
+from mmapqueue.pipeline.config._problems import dotted, is_secret, shown, without_user
 from mmapqueue.pipeline.plugins import Plugin, Sender
 
 _ACK = {
@@ -33,7 +33,7 @@ def described(pipeline: Pipeline) -> str:
 
 
 def risks(pipeline: Pipeline) -> Iterator[str]:
-    """What is valid, and will hurt: queues that only fill, and events that a sender cannot send."""
+    """What is valid, and will hurt: queues that only fill, events that cannot be sent, TLS without its files."""
     full = {"reject": "clients are refused", "block": "clients wait", "drop": "events are dropped"}
     for pipe in pipeline.pipes:
         if (pipe.receivers or pipe.fetchers) and not pipe.senders and pipe.on_full in full:
@@ -42,6 +42,9 @@ def risks(pipeline: Pipeline) -> Iterator[str]:
                 f"{full[pipe.on_full]} (on_full: {pipe.on_full})"
             )
         yield from _unsent(pipe)
+    # What else is wrong with files of TLS is no risk, but invalid.
+    for at, tls in tls_in(pipeline):
+        yield from (f"{dotted((*at, fault.key))}: {fault.words}" for fault in tls_faults(tls))
 
 
 def _unsent(pipe: Pipe) -> Iterator[str]:

@@ -22,6 +22,7 @@ from mmapqueue.pipeline.config._model import (
 )
 from mmapqueue.pipeline.config._problems import ConfigFileError
 from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
+from mmapqueue.pipeline.config._tls import TlsFault, require_tls, tls_context, tls_faults, tls_in
 
 __all__ = [
     "DEAD_LETTER",
@@ -40,10 +41,15 @@ __all__ = [
     "SparkSettings",
     "Telemetry",
     "Tls",
+    "TlsFault",
     "Url",
     "files_in",
     "load",
     "load_all",
     "only_by_restart",
+    "require_tls",
+    "tls_context",
+    "tls_faults",
+    "tls_in",
     "value_of",
 ]

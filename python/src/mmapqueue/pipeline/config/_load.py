@@ -15,6 +15,7 @@ from mmapqueue.pipeline.config._explain import close_to, explain, wants_text
 from mmapqueue.pipeline.config._model import Pipeline, sends_any
 from mmapqueue.pipeline.config._places import places
 from mmapqueue.pipeline.config._problems import ConfigFileError, Location, Problem, lines_of, shown
+from mmapqueue.pipeline.config._tls import tls_faults, tls_in
 from mmapqueue.pipeline.config._yaml import Document, read
 from mmapqueue.pipeline.plugins import Fetcher, Filter, Plugin, Receiver, Sender, entries, find
 
@@ -98,7 +99,7 @@ class _Loading:
         pipeline = _resolved(pipeline, Path(self.file).absolute().parent)
         self.problems += places(pipeline)
         self._check_use(pipeline)
-        self._check_certificates(pipeline)
+        self._check_tls(pipeline)
         self._check_types(pipeline)
         self._raise()
         return Loaded(pipeline, tuple(warnings))
@@ -196,17 +197,12 @@ class _Loading:
             self.problems.append(Problem(at, f"{type(error).__name__}: {error}"))
             return None
 
-    def _check_certificates(self, pipeline: Pipeline) -> None:
-        for index, server in enumerate(pipeline.servers):
-            for key, file in server.tls or ():
-                if file is None:
-                    continue
-                try:
-                    with Path(file).open("rb"):
-                        pass
-                except OSError as error:
-                    words = f"{str(file)!r} cannot be read: {error.strerror}"
-                    self.problems.append(Problem(("servers", index, "tls", key), words))
+    def _check_tls(self, pipeline: Pipeline) -> None:
+        """Raises for files that are no certificate or key. The half that needs one of a pipe may run elsewhere."""
+        for at, tls in tls_in(pipeline):
+            for fault in tls_faults(tls):
+                if fault.readable or at[0] == "servers":
+                    self.problems.append(Problem((*at, fault.key), fault.words))
 
     def _check_types(self, pipeline: Pipeline) -> None:
         """Raises for senders that can send nothing of what their pipe gets."""

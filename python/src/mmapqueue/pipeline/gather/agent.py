@@ -154,8 +154,8 @@ class Agent:
 
         Raises:
             mmapqueue.MmapQueueError: A queue cannot be opened.
-            OSError: An address cannot be listened on, or a certificate cannot be read.
-            ValueError: Receivers do not fit their servers or their queue, or a file is not a certificate.
+            OSError: An address cannot be listened on.
+            ValueError: Receivers do not fit their servers or their queue, or a file of TLS is wrong.
         """
         gathering = {pipe.name: pipe for pipe in pipeline.pipes if pipe.receivers or pipe.fetchers}
         hosts, inboxes = dict(self.pipes), dict(self._inboxes)

@@ -51,7 +51,7 @@ class Backend:
         settings: The server.
 
     Raises:
-        OSError: A certificate cannot be read.
+        ConfigError: A file of TLS cannot be read, or is no certificate or key.
     """
 
     def __init__(self, settings: BackendSettings) -> None:

@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status
 
 import mmapqueue
 from mmapqueue.pipeline._grpc import grpc
-from mmapqueue.pipeline.config import Server, Tls
+from mmapqueue.pipeline.config import Server, Tls, require_tls
 from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import (
@@ -290,11 +290,11 @@ class GrpcServer:
             beside: A running server that this one replaces on its address: both accept connections until it is stopped.
 
         Raises:
-            OSError: The address cannot be bound, or a certificate cannot be read.
-            ValueError: A file is not a certificate or key.
+            OSError: The address cannot be bound.
+            ConfigError: A file of TLS cannot be read, or is no certificate or key.
         """
         settings = self._settings
-        credentials = None if settings.tls is None else _credentials(settings.tls)
+        credentials = None if settings.tls is None else _credentials(settings.tls, f"server {settings.name}: tls")
         self._server = grpc.aio.server(
             options=[
                 # Always: a server that replaces this one listens beside it.
@@ -402,7 +402,9 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
         return self._server.service(details)
 
 
-def _credentials(tls: Tls) -> Any:
+def _credentials(tls: Tls, where: str) -> Any:
+    # The library finds out when it listens, and does not say what is wrong.
+    require_tls(tls, where)
     return grpc.ssl_server_credentials(
         [(tls.key.read_bytes(), tls.certificate.read_bytes())],
         root_certificates=None if tls.client_ca is None else tls.client_ca.read_bytes(),

@@ -304,8 +304,8 @@ class HttpServer:
             beside: A running server that this one replaces on its address: both accept connections until it is stopped.
 
         Raises:
-            OSError: The address cannot be bound, or a certificate cannot be read.
-            ValueError: A file is not a certificate or key.
+            OSError: The address cannot be bound.
+            ConfigError: A file of TLS cannot be read, or is no certificate or key.
         """
         settings = self._settings
         seconds = settings.request_timeout.total_seconds()
@@ -334,7 +334,9 @@ class HttpServer:
             return connection
 
         host, port = bind_address(settings.listen)
-        context = None if settings.tls is None else server_context(settings.tls, self._handshake_failed)
+        context = None
+        if settings.tls is not None:
+            context = server_context(settings.tls, f"server {settings.name}: tls", self._handshake_failed)
         try:
             if beside is None:
                 self._sockets = listen(host, port, shared=self._shared)

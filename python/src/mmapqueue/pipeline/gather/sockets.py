@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from mmapqueue.pipeline.config import Tls
+from mmapqueue.pipeline.config import Tls, tls_context
 
 #: States in /proc/net/tcp.
 _ESTABLISHED, _SYN_RECEIVED, _LISTENING = "01", "03", "0A"
@@ -60,24 +60,18 @@ def peer_name(address: Any) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def server_context(tls: Tls, failed: Callable[[ssl.SSLError], None]) -> ssl.SSLContext:
+def server_context(tls: Tls, where: str, failed: Callable[[ssl.SSLError], None]) -> ssl.SSLContext:
     """The TLS settings of a listening socket.
 
     Args:
         tls: Certificates.
+        where: What the error begins with, such as "server http: tls".
         failed: Called for each handshake that fails.
 
     Raises:
-        OSError: A file cannot be read.
-        ValueError: A file holds no certificate or key.
+        ConfigError: A file cannot be read, or is no certificate or key.
     """
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tls.client_ca)
-        context.load_cert_chain(tls.certificate, tls.key)
-    except ssl.SSLError as error:
-        raise ValueError(f"tls: {tls.certificate}, {tls.key} or client_ca is not a PEM file: {error}") from error
-    if tls.client_ca is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
+    context = tls_context(tls, where)
 
     class Connection(ssl.SSLObject):
         """Event loops close a connection whose handshake fails without a word."""

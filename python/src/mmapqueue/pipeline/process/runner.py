@@ -18,7 +18,8 @@ import mmapqueue
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._partitions import partitions
-from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline, value_of
+from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline, require_tls, tls_in, value_of
+from mmapqueue.pipeline.config._problems import dotted
 from mmapqueue.pipeline.plugins import Sender, Stopping
 from mmapqueue.pipeline.process.context import Context
 from mmapqueue.pipeline.process.dead_letters import DeadLetters
@@ -294,6 +295,8 @@ class Processor:
             context = self._context(pipe, sender, dead, stopping)
             start = functools.partial(self._start, pipe, sender, context, dead)
             try:
+                for at, tls in tls_in(sender):
+                    require_tls(tls, dotted(at))
                 sender.check(self._rows(pipe, sender, dead), context)
             except Exception as error:
                 raise StartError(f"pipe {pipe.name}, sender {sender.name}: {_first_line(error)}") from error

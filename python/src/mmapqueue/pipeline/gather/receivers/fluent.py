@@ -112,14 +112,15 @@ class FluentReceiver(Receiver):
         """Listens.
 
         Raises:
-            ValueError: A file is not a certificate.
-            OSError: The address cannot be bound, or a certificate cannot be read.
+            ConfigError: A file of TLS cannot be read, or is no certificate or key.
+            OSError: The address cannot be bound.
         """
         self._stopping.clear()  # It may have been stopped before.
         name = f"{self.listen} (fluent of pipe {host.pipe})"
         refusals = Refusals(name, lambda reason: host.count(reason, 1))
         if self.tls is not None and self._context is None:
-            self._context = server_context(self.tls, lambda error: refusals.note("tls", handshake_words(error)))
+            where = f"pipe {host.pipe}: receiver fluent: tls"
+            self._context = server_context(self.tls, where, lambda error: refusals.note("tls", handshake_words(error)))
         holding = Holding(self.max_connections, self.max_held_bytes)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -109,8 +109,8 @@ class SyslogReceiver(Receiver):
         """Listens.
 
         Raises:
-            ValueError: An event of max_message_size would not fit into the queue, or a file is not a certificate.
-            OSError: The address cannot be bound, or a certificate cannot be read.
+            ValueError: An event of max_message_size would not fit into the queue, or a file of TLS is wrong.
+            OSError: The address cannot be bound.
         """
         if self.max_message_size + _HEADER > host.inbox.max_event_size:
             raise ValueError(
@@ -122,7 +122,8 @@ class SyslogReceiver(Receiver):
         push = self._push(host)
         try:
             if self.tls is not None and self._context is None:
-                self._context = server_context(self.tls, self._handshake_failed(host))
+                where = f"pipe {host.pipe}: receiver syslog: tls"
+                self._context = server_context(self.tls, where, self._handshake_failed(host))
             if self.protocol == "udp":
                 self._listener = UdpListener(
                     address, shared=host.shared, limit=self.max_message_size, push=push, log=host.log, name="syslog"

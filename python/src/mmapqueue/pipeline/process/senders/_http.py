@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import ssl
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 import aiohttp
 
-from mmapqueue.pipeline.config import ClientTls
+from mmapqueue.pipeline.config import ClientTls, tls_context
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 
 #: Statuses of 400 to 499 that do not speak of the request: a later attempt, or one with other credentials, may succeed.
@@ -35,7 +34,7 @@ class HttpConnection:
         self._gzip = compression == "gzip"
         # No limit here: attempts are timed where they are counted.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=_context(tls) if tls else True, limit=0),
+            connector=aiohttp.TCPConnector(ssl=tls_context(tls, "tls") if tls else True, limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
         )
 
@@ -96,10 +95,3 @@ def retry_after(value: str | None, now: datetime | None = None) -> float:
     if until.tzinfo is None:
         until = until.replace(tzinfo=timezone.utc)
     return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())
-
-
-def _context(tls: ClientTls) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(tls.ca) if tls.ca else None)
-    if tls.certificate is not None:
-        context.load_cert_chain(tls.certificate, tls.key)
-    return context

@@ -8,13 +8,14 @@ import json
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from mmapqueue._values.errors import ConfigError
 from mmapqueue.pipeline.process.senders._client import Client, RequestSender
-from mmapqueue.pipeline.process.senders._delivery import Delivered, GivenUp, Outcome, Waiting, deliver
+from mmapqueue.pipeline.process.senders._delivery import Delivered, GivenUp, Outcome, Undelivered, Waiting, deliver
 from mmapqueue.pipeline.process.senders._finished import FinishedRequests
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
@@ -196,9 +197,26 @@ def _submit(coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
     return asyncio.run_coroutine_threadsafe(coroutine, _loop)
 
 
+class _NoClient:
+    """Stands for a client that cannot be made: each request waits, as while the receiver is away."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
+        raise Undelivered(self._reason, retryable=True)
+
+    async def close(self) -> None:
+        pass
+
+
 async def _client(sender: RequestSender) -> Client:
     name = json.dumps([type(sender).__qualname__, sender.model_dump_json()])
     found = _clients.get(name)
     if found is None:
-        found = _clients[name] = sender.client()
+        try:
+            found = _clients[name] = sender.client()
+        except ConfigError as error:
+            # A file of TLS that was right when the process started. It may be so again, and is not kept.
+            return _NoClient(str(error))
     return found
