@@ -389,6 +389,75 @@ def test_a_consumer_belongs_to_one_query(work: Work, fill: Fill) -> None:
         ended.set()
 
 
+def test_a_queue_that_is_open_beside_queries_sees_what_they_ack(
+    work: Work, spark: SparkSession, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {**SMALL, "dead_letter_dir": tmp_path / "dead", "max_attempts": 4}
+    with mmapqueue.Queue(work.path, spark=spark, **options) as queue:
+        queue.push_many([b"to: ann", b"to: bob"])
+        for left in (1, 1, 0):
+            work.run(
+                lambda batch: outcomes(batch, "IF(offset = 1 AND attempt < 3, 'nack', 'ack')", "0 AS delay"),
+                queue=queue,
+            )
+            assert (queue.lag(), queue.qsize(), queue.consumer_stats()["default"].lag_records) == (left, left, left)
+        assert queue.pop_many() == []
+        queue.push(b"to: eve")
+        queue.pop().ack()
+        assert queue.lag() == 0
+    assert work.attempts() == {0: [1], 1: [1, 2, 3]}
+
+
+def test_a_query_leaves_the_consumer_open_that_a_program_has_opened(work: Work, spark: SparkSession) -> None:
+    with mmapqueue.Queue(work.path, spark=spark, prefetch=0, **SMALL) as queue:
+        workers = queue.consumer("workers")
+        queue.push_many([b"x"] * 10)
+        loop = workers.consume(timeout=SECONDS, max_records=1)
+        message = next(loop)
+        work.run(lambda batch: outcomes(batch, "IF(offset = 1, 'nack', 'ack')", "0 AS delay"), consumer="workers")
+        # The record that the program has popped is its own.
+        assert work.attempts() == {offset: [1] for offset in range(1, 10)}
+        assert (workers.lag(), workers.unacked(), queue.consumer("workers")) == (2, 1, workers)
+        message.ack()
+        again = next(loop)
+        assert (again.offset, again.attempts) == (1, 2)
+        again.ack()
+        loop.close()
+        assert workers.lag() == 0
+
+
+def test_a_program_may_open_the_consumer_of_a_running_query(work: Work, spark: SparkSession) -> None:
+    with mmapqueue.Queue(work.path, spark=spark, **SMALL) as queue:
+        query = work.start(acked, queue=queue)
+        queue.push_many([b"x"] * 10)
+        wait(lambda: len(work.deliveries) == 10 and queue.lag() == 0)
+        query.stop()
+        queue.push(b"y")
+        assert (queue.lag(), queue.pop(timeout=SECONDS).data) == (1, b"y")
+
+
+def test_a_failed_micro_batch_is_redelivered_while_a_program_has_the_consumer_open(
+    work: Work, spark: SparkSession, tmp_path: Path
+) -> None:
+    def fail(_batch: DataFrame) -> str:
+        raise RuntimeError("no such mailbox")
+
+    dead = tmp_path / "dead"
+    with mmapqueue.Queue(work.path, spark=spark, dead_letter_dir=dead, max_attempts=3, **SMALL) as queue:
+        queue.push_many([b"x"] * 4)
+        assert queue.peek() is not None
+        queue.pop().ack()
+        for attempt in (1, 2):
+            with pytest.raises(QueryFailed, match="no such mailbox"):
+                work.run(fail, queue=queue)
+            assert (queue.lag(), queue.unacked()) == (3, 0), attempt
+        work.run(lambda batch: outcomes(batch.where("offset > 1"), "'ack'"), queue=queue)
+        assert work.attempts() == {offset: [1, 2, 3] for offset in (1, 2, 3)}
+        assert queue.lag() == 0
+    with mmapqueue.Queue(dead, spark=spark) as letters:
+        assert letters.lag() == 1
+
+
 def test_a_query_appears_among_those_of_the_session_with_its_counts(
     work: Work, fill: Fill, spark: SparkSession
 ) -> None:

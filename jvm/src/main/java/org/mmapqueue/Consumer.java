@@ -613,10 +613,27 @@ public final class Consumer implements AutoCloseable {
      * Releases ownership, so that another process can own the consumer. The consumer keeps its committed position.
      * Every later call throws ClosedException, through any handle of this process. {@link MmapQueue#consumer(String,
      * StartAt)} opens the consumer again. Idempotent.
+     *
+     * @see #leave()
      */
     @Override
     public void close() {
         lazy.release();
+        endAsync();
+    }
+
+    /**
+     * Closes the consumer, as {@link #close}, unless another open handle of this process has called {@link
+     * MmapQueue#consumer} for it. Then only this object is closed, and the consumer stays open for that handle, with its
+     * records in flight: requeue or release those that this handle has popped. For code that uses a queue of the program
+     * that it runs in, such as a streaming query. Idempotent.
+     */
+    public void leave() {
+        lazy.leave();
+        endAsync();
+    }
+
+    private void endAsync() {
         AsyncPops pops;
         synchronized (this) {
             pops = async;

@@ -31,7 +31,7 @@ final class LazyConsumer {
         checkOpen();
         ConsumerCore core = opened;
         if (core == null) {
-            core = queue.consumer(name, StartAt.EARLIEST);
+            core = queue.consumer(name, StartAt.EARLIEST, handle);
             opened = core;
         }
         return core;
@@ -57,19 +57,19 @@ final class LazyConsumer {
         if (handle.isClosed()) {
             throw new ClosedException("the handle of the queue that consumer " + name + " came from is closed");
         }
-        if (closed) {
+        if (isClosed()) {
             throw new ClosedException("the queue, or its consumer " + name + ", is closed");
         }
     }
 
     /** Whether every call throws ClosedException. */
     boolean isGone() {
-        return closed || handle.isClosed();
+        return isClosed() || handle.isClosed();
     }
 
     boolean isClosed() {
         ConsumerCore core = opened;
-        return core != null ? core.isClosed() : closed;
+        return closed || core != null && core.isClosed();
     }
 
     /** Releases ownership. */
@@ -78,6 +78,15 @@ final class LazyConsumer {
         ConsumerCore core = opened;
         if (core != null) {
             queue.closeConsumer(core);
+        }
+    }
+
+    /** Releases ownership, unless another handle has the consumer open. */
+    void leave() {
+        closed = true;
+        ConsumerCore core = opened;
+        if (core != null) {
+            queue.leaveConsumer(core, handle);
         }
     }
 }

@@ -509,7 +509,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public Consumer consumer(String name, StartAt start) {
         QueueCore open = core();
-        return new Consumer(this, open, open.consumer(name, start));
+        return new Consumer(this, open, open.consumer(name, start, this));
     }
 
     /**
@@ -1017,6 +1017,7 @@ public final class MmapQueue implements AutoCloseable {
             closed = true;
         }
         try {
+            core.forgetUser(this);
             core.signalAll(); // wakes calls that wait through this handle; other handles may keep the queue open
             closeAsync();
         } finally {

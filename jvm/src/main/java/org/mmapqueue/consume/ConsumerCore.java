@@ -3,7 +3,9 @@ package org.mmapqueue.consume;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
@@ -61,6 +63,8 @@ public final class ConsumerCore implements Closeable {
     private boolean mayRepeat;
 
     private volatile boolean closed;
+    /** Who has the consumer open: handles, and the queue itself. */
+    private final Set<Object> users = ConcurrentHashMap.newKeySet();
     /** Guards the snapshot; taken before {@link #lock}. */
     private final Object saving = new Object();
 
@@ -219,6 +223,11 @@ public final class ConsumerCore implements Closeable {
 
     public boolean isClosed() {
         return closed;
+    }
+
+    /** Who has the consumer open in this process. */
+    Set<Object> users() {
+        return users;
     }
 
     public long readOffset() {

@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntConsumer;
@@ -98,9 +99,14 @@ public final class Consumers implements Closeable {
                 .toArray();
     }
 
-    /** Opens a consumer, which this process then owns; creates it if it does not exist. */
+    /** Opens a consumer, which this process then owns; creates it if it does not exist. It has no user. */
     public ConsumerCore get(String name, StartAt start, Log log) throws IOException {
-        return open(name, start, olderIfNew(name, start, log), log);
+        return open(name, start, olderIfNew(name, start, log), log, Set.of());
+    }
+
+    /** As {@link #get(String, StartAt, Log)}, for a user, until {@link #leave} or {@link #forget} is called for it. */
+    public ConsumerCore get(String name, StartAt start, Log log, Object user) throws IOException {
+        return open(name, start, olderIfNew(name, start, log), log, Set.of(user));
     }
 
     // Without the monitor, as it may wait for the archive.
@@ -115,12 +121,18 @@ public final class Consumers implements Closeable {
     }
 
     // A new consumer begins at an older record, if there is one.
-    private synchronized ConsumerCore open(String name, StartAt start, OptionalLong older, Log log) throws IOException {
+    private synchronized ConsumerCore open(String name, StartAt start, OptionalLong older, Log log, Set<Object> users)
+            throws IOException {
         checkOpen();
         ConsumerCore core = open.get(name);
-        if (core != null) {
-            return core;
+        if (core == null) {
+            core = opened(name, start, older, log);
         }
+        core.users().addAll(users);
+        return core;
+    }
+
+    private ConsumerCore opened(String name, StartAt start, OptionalLong older, Log log) throws IOException {
         check(name);
         mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
         registry.refresh();
@@ -128,7 +140,7 @@ public final class Consumers implements Closeable {
         Closeable ownership = own(name);
         try {
             StartAt first = isOlder ? StartAt.EARLIEST : start;
-            core = new ConsumerCore(
+            ConsumerCore core = new ConsumerCore(
                     name, page(name, first, log), log, settings.delivery(), inFlightFile(name), archive, ownership);
             while (isOlder && !core.seekBehind(older.getAsLong(), log.locate(StartAt.EARLIEST), registry)) {
                 // The writer has reclaimed the ring's first record just now; the next round finds another one.
@@ -200,7 +212,7 @@ public final class Consumers implements Closeable {
     public void create(String name, StartAt start, Log log) throws IOException {
         OptionalLong older = olderIfNew(name, start, log);
         if (older.isPresent()) {
-            release(open(name, start, older, log)); // only an owner is moved
+            release(open(name, start, older, log, Set.of())); // only an owner is moved
         } else {
             createInRing(name, start, log);
         }
@@ -280,6 +292,19 @@ public final class Consumers implements Closeable {
         if (open.remove(core.name(), core)) {
             core.close();
         }
+    }
+
+    /** Ends the use of a consumer: closes it, as {@link #release}, unless it has another user. */
+    public synchronized void leave(ConsumerCore core, Object user) throws IOException {
+        core.users().remove(user);
+        if (core.users().isEmpty()) {
+            release(core);
+        }
+    }
+
+    /** Ends a user that leaves its consumers open. */
+    public void forget(Object user) {
+        open.values().forEach(each -> each.users().remove(user));
     }
 
     /** Sets the label of a consumer. */

@@ -184,9 +184,15 @@ public final class QueueCore {
         return writer;
     }
 
+    /** Opens a consumer for the queue itself. */
     public ConsumerCore consumer(String name, StartAt start) {
+        return consumer(name, start, this);
+    }
+
+    /** Opens a consumer for a user. */
+    public ConsumerCore consumer(String name, StartAt start, Object user) {
         boolean isKnown = consumers.owns(name);
-        ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
+        ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log, user));
         if (!isKnown) {
             if (saver != null) {
                 saver.start();
@@ -214,6 +220,20 @@ public final class QueueCore {
             return null;
         });
         notEmpty.signalAll(); // its waiting pops throw ClosedException
+    }
+
+    /** Ends the use of a consumer, and closes it if it has no other user. */
+    public void leaveConsumer(ConsumerCore consumer, Object user) {
+        explained(consumer.name(), () -> {
+            consumers.leave(consumer, user);
+            return null;
+        });
+        notEmpty.signalAll(); // the waiting pops of this user throw ClosedException
+    }
+
+    /** Ends a user, which leaves its consumers open. */
+    public void forgetUser(Object user) {
+        consumers.forget(user);
     }
 
     public void label(ConsumerCore consumer, String text) {

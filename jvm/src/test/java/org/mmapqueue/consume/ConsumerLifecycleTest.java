@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -242,7 +243,63 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
             Consumer there = second.consumer("one", StartAt.EARLIEST);
             here.close();
             assertThrows(ClosedException.class, there::poll);
+            for (LongSupplier figure : List.<LongSupplier>of(
+                    there::lag, there::size, there::unacked, there::readOffset, there::committedOffset)) {
+                assertThrows(ClosedException.class, figure::getAsLong);
+            }
             assertEquals(0, second.consumer("one", StartAt.LATEST).pop().offset());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"one", "default"})
+    void aConsumerThatIsLeftStaysOpenForAnotherHandle(String name) {
+        push(4);
+        Consumer here = queue.consumer(name, StartAt.EARLIEST);
+        assertEquals(0, here.pop().offset());
+        try (MmapQueue second = MmapQueue.openToRead(directory)) {
+            Consumer there = second.consumer(name, StartAt.EARLIEST);
+            assertEquals(1, there.pop().offset());
+            there.ack(1);
+            there.leave();
+            there.leave();
+            assertThrows(ClosedException.class, there::poll);
+            assertThrows(ClosedException.class, there::lag);
+            assertEquals(3, second.consumer(name, StartAt.EARLIEST).lag());
+        }
+        assertEquals(List.of(3L, 1L, 2L), List.of(here.lag(), here.unacked(), here.size()));
+        assertEquals(2, here.pop().offset());
+        here.ackUpTo(2);
+        assertEquals(1, here.lag());
+    }
+
+    @Test
+    void aConsumerThatIsLeftIsClosedIfNoOpenHandleHasIt() {
+        push(2);
+        try (MmapQueue second = MmapQueue.openToRead(directory)) {
+            Consumer alone = second.consumer("one", StartAt.EARLIEST);
+            assertEquals(0, alone.pop().offset());
+            alone.leave();
+            assertFalse(queue.owns("one"));
+            try (MmapQueue third = MmapQueue.openToRead(directory)) {
+                assertEquals(0, third.consumer("one", StartAt.EARLIEST).pop().offset());
+            }
+            assertTrue(queue.owns("one"), "until the queue or the consumer is closed");
+            second.consumer("one", StartAt.EARLIEST).leave();
+            assertFalse(queue.owns("one"));
+            assertEquals(0, queue.consumer("one", StartAt.EARLIEST).pop().offset());
+        }
+    }
+
+    @Test
+    void aWaitingPopEndsWhenItsConsumerIsLeft() throws Exception {
+        queue.consumer("one", StartAt.EARLIEST);
+        try (MmapQueue second = MmapQueue.openToRead(directory)) {
+            Consumer consumer = second.consumer("one", StartAt.EARLIEST);
+            Waiting.Running<Message> waiting =
+                    Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+            consumer.leave();
+            assertThrows(ClosedException.class, waiting::result);
         }
     }
 

@@ -234,6 +234,22 @@ final class WorkPartition implements AutoCloseable {
         return line.length() <= MOST_REASON ? line : line.substring(0, MOST_REASON) + "…";
     }
 
+    /**
+     * Requeues records whose handler has failed, or was stopped. A consumer that another handle keeps open would not
+     * deliver them again.
+     */
+    void requeue(SortedMap<Long, Integer> unfinished) {
+        Outcomes.Outcome now = new Outcomes.Outcome(Outcomes.Kind.NACK, 0, null);
+        unfinished.forEach((offset, attempts) -> {
+            try {
+                requeue(offset, attempts, now);
+            } catch (DroppedException e) {
+                LOG.warn("partition {} of {}: {}", directory.id(), options, e.getMessage());
+                requeue(offset, attempts, now); // again, as DroppedException is thrown once for each loss
+            }
+        });
+    }
+
     /** Releases records that no handler has got. */
     void release(Collection<Long> offsets) {
         consumer.release(array(offsets));
@@ -252,14 +268,14 @@ final class WorkPartition implements AutoCloseable {
         figures.merge("without_outcome", withoutOutcome, Long::sum);
     }
 
-    /** Closes the consumer: what has no outcome is redelivered after the next open. */
+    /** Closes the consumer, unless another handle of this process has it open. */
     @Override
     public void close() {
         try {
             if (!held.isEmpty()) {
                 release(held);
             }
-            consumer.close();
+            consumer.leave();
         } finally {
             queue.close();
             ConsumersOfQueries.release(real.toString(), options.consumer());

@@ -274,7 +274,7 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         return options.toString();
     }
 
-    /** Closes the consumer. Records that no handler has got count no attempt. */
+    /** Gives back the records without an outcome, and leaves the consumer. What no handler has got counts no attempt. */
     @Override
     public synchronized void stop() {
         if (isStopped) {
@@ -285,8 +285,11 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         RuntimeException failure = null;
         for (Map.Entry<Integer, WorkPartition> each : partitions.entrySet()) {
             try {
-                if (delivery != null && !delivery.begun && delivery.popped.containsKey(each.getKey())) {
-                    each.getValue().release(delivery.popped.get(each.getKey()).keySet());
+                TreeMap<Long, Integer> unfinished = delivery == null ? null : delivery.popped.get(each.getKey());
+                if (unfinished != null && delivery.begun) {
+                    each.getValue().requeue(unfinished);
+                } else if (unfinished != null) {
+                    each.getValue().release(unfinished.keySet());
                 }
             } catch (RuntimeException e) {
                 failure = e;
