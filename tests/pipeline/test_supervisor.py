@@ -44,7 +44,8 @@ def test_a_fork_that_fails_at_a_restart_is_repeated(
     assert asyncio.run(Supervisor([[child]], ready.append).run()) == 0
     assert starts == 5
     assert ready == (["ready:"] if announces else [])
-    assert [record.getMessage() for record in caplog.records] == [
+    # asyncio warns when its transport, which is closed, has waited for the child before its watcher.
+    assert [record.getMessage() for record in caplog.records if record.name != "asyncio"] == [
         "gather 1 has ended by signal 9; it starts again in 0.0 s",
         "gather 1 cannot be started ([Errno 11] Resource temporarily unavailable); it starts again in 0.0 s",
         "gather 1 cannot be started ([Errno 12] Cannot allocate memory); it starts again in 0.0 s",
