@@ -5,8 +5,9 @@ import logging
 import os
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,36 +20,34 @@ from mmapqueue.pipeline.gather.inbox import QueueInbox
 from pipeline.tailing import FakeHost, append, texts
 
 
-def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
-    log.write_bytes(b"1\n")
-    queue = open_queue()
+def followed(queue: mmapqueue.Queue, files: Path, steps: Iterable[Callable[[], object]]) -> None:
+    """Follows files, and takes a step when something is stored: by notices alone, the next poll is an hour away."""
 
     async def follow() -> None:
         stored: asyncio.Queue[int] = asyncio.Queue()
         inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
-        fetcher = FileFetcher(paths=(str(log),), poll=timedelta(hours=1), idle=timedelta(hours=1))
+        fetcher = FileFetcher(paths=(str(files),), poll=timedelta(hours=1), idle=timedelta(hours=1))
         task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
-
-        def rename_and_append() -> None:
-            append(log.rename(log.with_name("old")), b"3\n")
-
-        steps: tuple[Callable[[], object], ...] = (
-            lambda: append(log, b"2\n"),
-            rename_and_append,
-            lambda: log.write_bytes(b"4\n"),
-        )
-        for step in steps:
-            # By notices alone: the next poll is an hour away.
+        for step in (*steps, None):
             while not await asyncio.wait_for(stored.get(), 60):
                 pass
-            step()
-        while not await asyncio.wait_for(stored.get(), 60):
-            pass
+            if step is not None:
+                step()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await inbox.close()
 
     asyncio.run(follow())
+
+
+def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
+    log.write_bytes(b"1\n")
+    queue = open_queue()
+
+    def rename_and_append() -> None:
+        append(log.rename(log.with_name("old")), b"3\n")
+
+    followed(queue, log, (lambda: append(log, b"2\n"), rename_and_append, lambda: log.write_bytes(b"4\n")))
     assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4"]
 
 
@@ -60,24 +59,9 @@ def test_it_goes_on_beside_a_name_that_is_not_utf8(
     log.write_bytes(b"1\n")
     odd = log.with_name(os.fsdecode(b"\xff.log"))
     queue = open_queue()
-
-    async def follow() -> None:
-        stored: asyncio.Queue[int] = asyncio.Queue()
-        inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
-        fetcher = FileFetcher(paths=(str(log.with_name("*.log")),), poll=timedelta(hours=1), idle=timedelta(hours=1))
-        task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
-        for number in range(2, 6):
-            # By notices alone, as above. Each other one is about the odd name.
-            while not await asyncio.wait_for(stored.get(), 60):
-                pass
-            append(log if number % 2 else odd, b"%d\n" % number)
-        while not await asyncio.wait_for(stored.get(), 60):
-            pass
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await inbox.close()
-
-    asyncio.run(follow())
+    # Each other notice is about the odd name.
+    steps = [partial(append, log if number % 2 else odd, b"%d\n" % number) for number in range(2, 6)]
+    followed(queue, log.with_name("*.log"), steps)
     assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4", b"5"]
     (logged,) = (each.getMessage() for each in caplog.records if "watching" in each.getMessage())
     assert "Unable to decode path" in logged
