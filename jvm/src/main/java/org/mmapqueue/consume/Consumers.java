@@ -99,12 +99,11 @@ public final class Consumers implements Closeable {
                 .toArray();
     }
 
-    /** Opens a consumer, which this process then owns; creates it if it does not exist. It has no user. */
-    public ConsumerCore get(String name, StartAt start, Log log) throws IOException {
-        return open(name, start, olderIfNew(name, start, log), log, Set.of());
-    }
-
-    /** As {@link #get(String, StartAt, Log)}, for a user, until {@link #leave} or {@link #forget} is called for it. */
+    /**
+     * Opens a consumer, which this process then owns; creates it if it does not exist.
+     *
+     * @param user who has it open, until {@link #leave} or {@link #forget} is called for it
+     */
     public ConsumerCore get(String name, StartAt start, Log log, Object user) throws IOException {
         return open(name, start, olderIfNew(name, start, log), log, Set.of(user));
     }
@@ -412,7 +411,7 @@ public final class Consumers implements Closeable {
             List<ConsumerCore> all = new ArrayList<>();
             for (String name : registry.names()) {
                 boolean isTaken = !open.containsKey(name);
-                ConsumerCore core = get(name, StartAt.EARLIEST, log);
+                ConsumerCore core = open(name, StartAt.EARLIEST, OptionalLong.empty(), log, Set.of());
                 all.add(core);
                 if (isTaken) {
                     taken.add(core);
