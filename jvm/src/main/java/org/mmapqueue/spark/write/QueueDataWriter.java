@@ -84,10 +84,14 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
     private StagedFileWriter open(int partition) throws IOException {
         Path directory = Path.of(factory.staged().directory());
         if (!Files.isDirectory(directory)) {
-            throw new IOException("host " + Hosts.own() + " has no directory " + directory + ", which the driver on"
-                    + " host " + factory.staged().driverHost()
-                    + " has made: the queue must be on a file system that both"
-                    + " hosts mount under the same path");
+            String host = Hosts.own();
+            String driver = factory.staged().driverHost();
+            throw new IOException(
+                    host.equals(driver)
+                            ? directory + " was deleted: the write has been aborted"
+                            : "host " + host + " has no directory " + directory + ", which the driver on host " + driver
+                                    + " has made: the queue must be on a file system that both hosts mount under the"
+                                    + " same path, or the write has been aborted");
         }
         int block = Math.max(SMALLEST_BLOCK, Math.min(LARGEST_BLOCK, MOST_BUFFERED / factory.partitions()));
         Path file = directory.resolve(name + ".p" + partition);

@@ -100,7 +100,7 @@ final class QueueWrite implements Write {
 
         @Override
         public void abort(WriterCommitMessage[] messages) {
-            write.abort(messages);
+            write.abort();
         }
     }
 
@@ -117,7 +117,7 @@ final class QueueWrite implements Write {
 
         @Override
         public void abort(long epoch, WriterCommitMessage[] messages) {
-            write.abort(messages);
+            write.abort();
         }
 
         /** As the nodes of plans show the write. */

@@ -105,13 +105,13 @@ final class SinkWrite {
     }
 
     /** Deletes staged rows, unless some partitions have already received theirs. Also called after a failed commit. */
-    void abort(WriterCommitMessage[] messages) {
+    void abort() {
         if (lease == null) {
             return;
         }
         attempt(() -> {
             try {
-                lease.queue().discard(query, files(messages));
+                lease.queue().discard(query);
             } finally {
                 end();
             }
@@ -133,9 +133,7 @@ final class SinkWrite {
     private static List<StagedFile> files(WriterCommitMessage[] messages) {
         List<StagedFile> files = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
-            if (message instanceof StagedTask task) { // null for a failed task
-                files.addAll(task.files());
-            }
+            files.addAll(((StagedTask) message).files());
         }
         return files;
     }

@@ -222,8 +222,11 @@ public final class SinkQueue implements Closeable {
         return new RealTimeTask(root, RealTimeTask.only(root, partitions), realTime, id, push);
     }
 
-    /** Deletes the staged rows of an aborted write. Files of a manifest are kept until it is completed. */
-    public void discard(String query, List<StagedFile> files) throws IOException {
+    /**
+     * Deletes the staged rows of an aborted write, also those of tasks that still run or have not reported. Files of a
+     * manifest are kept until it is completed.
+     */
+    public void discard(String query) throws IOException {
         Path directory = staging.of(query);
         committing.lock();
         try {
@@ -232,9 +235,7 @@ public final class SinkQueue implements Closeable {
                     return;
                 }
             }
-            for (StagedFile file : files) {
-                storage.delete(directory.resolve(file.name()));
-            }
+            staging.delete(query);
         } finally {
             committing.unlock();
         }

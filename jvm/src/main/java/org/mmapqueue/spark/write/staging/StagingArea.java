@@ -30,6 +30,8 @@ public final class StagingArea {
     /** The name of a staged file; other files are left alone. */
     private static final Pattern STAGED = Pattern.compile("([0-9]{1,18})-.*");
 
+    private static final int MOST_WALKS = 10;
+
     private final Storage storage;
     private final Path path;
 
@@ -110,32 +112,34 @@ public final class StagingArea {
         return found;
     }
 
-    // A task of an aborted write may still be writing here.
+    // A task of an aborted write may create a file as long as there is a directory. Where deleted files stay while they
+    // are open (NFS), the next open of the queue deletes the rest.
     private void deleteAll(Path directory) throws IOException {
-        if (!Files.exists(directory)) {
-            return;
+        for (int walk = 0; walk < MOST_WALKS && Files.exists(directory); walk++) {
+            Files.walkFileTree(directory, new Deletion());
         }
-        Files.walkFileTree(directory, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                storage.delete(file);
-                return FileVisitResult.CONTINUE;
-            }
+    }
 
-            @Override
-            public FileVisitResult visitFileFailed(Path file, IOException e) {
-                return FileVisitResult.CONTINUE;
-            }
+    private final class Deletion extends SimpleFileVisitor<Path> {
+        @Override
+        public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+            storage.delete(file);
+            return FileVisitResult.CONTINUE;
+        }
 
-            @Override
-            public FileVisitResult postVisitDirectory(Path visited, IOException e) throws IOException {
-                try {
-                    storage.delete(visited);
-                } catch (DirectoryNotEmptyException raced) {
-                    // retried at the next open
-                }
-                return FileVisitResult.CONTINUE;
+        @Override
+        public FileVisitResult visitFileFailed(Path file, IOException e) {
+            return FileVisitResult.CONTINUE;
+        }
+
+        @Override
+        public FileVisitResult postVisitDirectory(Path visited, IOException e) throws IOException {
+            try {
+                storage.delete(visited);
+            } catch (DirectoryNotEmptyException raced) {
+                // the next walk deletes it
             }
-        });
+            return FileVisitResult.CONTINUE;
+        }
     }
 }
