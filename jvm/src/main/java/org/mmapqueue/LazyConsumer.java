@@ -30,6 +30,13 @@ final class LazyConsumer {
     ConsumerCore core() {
         checkOpen();
         ConsumerCore core = opened;
+        return core != null ? core : open();
+    }
+
+    // A close waits for it: otherwise the consumer would stay open, and no other process could own it.
+    private synchronized ConsumerCore open() {
+        checkOpen();
+        ConsumerCore core = opened;
         if (core == null) {
             core = queue.consumer(name, StartAt.EARLIEST, handle);
             opened = core;
@@ -74,8 +81,7 @@ final class LazyConsumer {
 
     /** Releases ownership. */
     void release() {
-        closed = true;
-        ConsumerCore core = opened;
+        ConsumerCore core = close();
         if (core != null) {
             queue.closeConsumer(core);
         }
@@ -83,10 +89,14 @@ final class LazyConsumer {
 
     /** Releases ownership, unless another handle has the consumer open. */
     void leave() {
-        closed = true;
-        ConsumerCore core = opened;
+        ConsumerCore core = close();
         if (core != null) {
             queue.leaveConsumer(core, handle);
         }
+    }
+
+    private synchronized @Nullable ConsumerCore close() {
+        closed = true;
+        return opened;
     }
 }
