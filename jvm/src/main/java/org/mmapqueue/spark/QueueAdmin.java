@@ -228,7 +228,7 @@ final class QueueAdmin {
                 }
                 partitions.forEach(each -> each.queue().purge());
             } finally {
-                owned.forEach(Consumer::close);
+                owned.forEach(Consumer::leave);
             }
         });
     }
@@ -321,7 +321,7 @@ final class QueueAdmin {
             }
         } finally {
             if (!shared) {
-                consumer.close();
+                consumer.leave(); // another handle may have opened it since
             }
         }
     }
