@@ -2,6 +2,7 @@ package org.mmapqueue.spark.write.sink;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -155,7 +156,7 @@ public final class SinkQueue implements Closeable {
                     begin(query, manifest, "epoch " + epoch + " of query " + query, push);
                 }
             }
-            staging.deleteThrough(query, epoch);
+            tidy("epoch " + epoch + " of query " + query, () -> staging.deleteThrough(query, epoch));
             return isNew;
         } finally {
             push.figures().committed(System.nanoTime() - start);
@@ -175,7 +176,7 @@ public final class SinkQueue implements Closeable {
         try {
             carryThrough(push);
             begin(query, Manifest.of(BATCHES, lastSequence(BATCHES) + 1, files), "the batch", push);
-            staging.delete(query);
+            tidy("the batch " + query, () -> staging.delete(query));
         } finally {
             push.figures().committed(System.nanoTime() - start);
             committing.unlock();
@@ -268,7 +269,24 @@ public final class SinkQueue implements Closeable {
             giveUp(directory, manifest, what, e);
             throw e;
         }
-        storage.delete(manifest.path(directory));
+        tidy(what, () -> storage.delete(manifest.path(directory)));
+    }
+
+    private interface Deletion {
+        void run() throws IOException;
+    }
+
+    // Once the rows are in the queue, the write must not fail: the caller would write them again.
+    private void tidy(String what, Deletion deletion) {
+        try {
+            deletion.run();
+        } catch (IOException | DirectoryIteratorException e) {
+            LOG.warn(
+                    "{} is in {}, and its staged files could not all be deleted, which a later write does: {}",
+                    what,
+                    root,
+                    e.toString());
+        }
     }
 
     static long deadline(Duration timeout) {

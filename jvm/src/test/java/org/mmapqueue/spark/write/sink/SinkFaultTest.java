@@ -159,4 +159,32 @@ class SinkFaultTest {
         }
         assertTrue(calls > 10, calls + " calls");
     }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aBatchThatIsInTheQueueHasNotFailed(int partitions) throws Exception {
+        close();
+        open(partitions);
+        List<StagedFile> files = List.of(staged(0, 0, "a"), staged(0, partitions - 1, "b"));
+        AtomicInteger failed = new AtomicInteger();
+        disk.watch((isSync, path) -> {
+            boolean fails = !isSync && path.startsWith(root.resolve(".staging")) && isPushed(partitions);
+            failed.addAndGet(fails ? 1 : 0);
+            return fails;
+        });
+        sink.commitBatch("q", files, SYNC);
+        assertTrue(failed.get() > 0, "a staged file was deleted");
+        reopen();
+        assertEquals(partitions == 1 ? List.of("a", "b") : List.of("a"), rows(0));
+        assertFalse(Files.exists(sink.staging().of("q")), "the next write deletes what is left");
+    }
+
+    private boolean isPushed(int partitions) {
+        for (int i = 0; i < partitions; i++) {
+            if (rows(i).isEmpty()) {
+                return false;
+            }
+        }
+        return true;
+    }
 }
