@@ -32,6 +32,17 @@ def opener(spark: object) -> Call:
         return _call(_bridge_in(jvm), "open")
 
 
+def is_open(spark: object, path: str) -> bool:
+    """Whether a queue is open in the JVM of a session. Arguments and errors are those of `opener`.
+
+    Args:
+        spark: A SparkSession or SparkContext.
+        path: The queue's directory, as it was opened.
+    """
+    with Shield():
+        return bool(_call(_bridge_in(_jvm_of(spark)), "isOpen")(path))
+
+
 def class_of(spark: object, name: str) -> JavaClass:
     """A class of the jar. Arguments and errors are those of `opener`."""
     jvm = standalone.jvm() if spark is None else _jvm_of(spark)

@@ -63,6 +63,7 @@ FILE_CAUSES = "java.nio.file."
 BRIDGE_CALLS = {
     "version": "",
     "open": "s",
+    "isOpen": "s",
 }
 
 #: Methods of ArchiveAdmin.

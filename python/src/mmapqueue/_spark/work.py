@@ -103,7 +103,7 @@ def process_stream(
         path = absolute("queue", queue)
     else:
         path = queue.path
-        if not work.isOpen(path):
+        if not bridge.is_open(spark, path):
             raise ValueError(f"{queue!r} is not open in the JVM of this session: open it with spark=spark")
     frame = (
         spark.readStream.format(names.WORK_SOURCE)

@@ -6,7 +6,6 @@ import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -20,7 +19,8 @@ public final class Bridge {
     private static final String VERSION_RESOURCE = "/org/mmapqueue/version.properties";
     static final String SEPARATOR = "\0";
 
-    private static final Set<QueueHandle> OPEN = ConcurrentHashMap.newKeySet();
+    /** The open handles, with the directory that each was opened by. */
+    private static final Map<QueueHandle, String> OPEN = new ConcurrentHashMap<>();
 
     static {
         // Closing flushes the queues, also when the process that started this JVM was killed.
@@ -51,9 +51,20 @@ public final class Bridge {
      * @throws MmapQueueException as {@link QueueConfig#of} and {@link MmapQueue#open} do
      */
     public static QueueHandle open(String options) {
-        QueueHandle handle = new QueueHandle(MmapQueue.open(config(options)), OPEN::remove);
-        OPEN.add(handle);
+        QueueConfig config = config(options);
+        QueueHandle handle = new QueueHandle(MmapQueue.open(config), OPEN::remove);
+        OPEN.put(handle, config.asMap().get("queue_dir"));
         return handle;
+    }
+
+    /**
+     * Whether {@link #open} has opened a queue that was not closed since.
+     *
+     * @param directory the queue_dir of that call
+     * @return false for a queue that is open in other processes alone
+     */
+    public static boolean isOpen(String directory) {
+        return OPEN.containsValue(directory);
     }
 
     /** The configuration in the options of {@link #open}. */
@@ -67,7 +78,7 @@ public final class Bridge {
     }
 
     private static void closeAll() {
-        for (QueueHandle handle : OPEN) {
+        for (QueueHandle handle : OPEN.keySet()) {
             try {
                 handle.close();
             } catch (RuntimeException e) {

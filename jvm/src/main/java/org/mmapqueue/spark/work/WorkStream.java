@@ -1,11 +1,8 @@
 package org.mmapqueue.spark.work;
 
-import java.nio.file.Path;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -19,8 +16,6 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.QueueListener;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.common.RunningSession;
@@ -68,28 +63,6 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
     }
 
     // ---- called from Python
-
-    /**
-     * Whether this process has a queue open.
-     *
-     * @param directory the queue's directory
-     * @return false for a queue that is open in other processes alone
-     */
-    public static boolean isOpen(String directory) {
-        Set<Path> open = new HashSet<>();
-        QueueListener listener = new QueueListener() {
-            @Override
-            public void opened(Path each, Figures figures) {
-                open.add(PartitionDirectory.real(each));
-            }
-
-            @Override
-            public void closed(Path each, Figures figures) {}
-        };
-        MmapQueue.addListener(listener);
-        MmapQueue.removeListener(listener);
-        return open.contains(PartitionDirectory.real(Path.of(directory)));
-    }
 
     /**
      * Begins the handler's work.
