@@ -9,6 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,7 +35,7 @@ public final class ReadAhead {
     private static final long NONE = -1;
 
     /** Why the chunk at an offset could not be read. */
-    private record Failure(long offset, Exception cause) {}
+    private record Failure(long offset, Throwable cause) {}
 
     private final OlderRecords reader;
     private final String what;
@@ -183,6 +184,11 @@ public final class ReadAhead {
                             + why.cause,
                     why.cause);
         }
+        if (why.cause instanceof Error) { // mostly OutOfMemoryError
+            return new MmapQueueException(
+                    what + ": record " + why.offset + " is in the archive, and could not be read: " + why.cause,
+                    why.cause);
+        }
         return (RuntimeException) why.cause;
     }
 
@@ -198,7 +204,7 @@ public final class ReadAhead {
                 add(reader.read(offset));
                 asked(offset);
                 pauseMillis = FIRST_PAUSE_MILLIS;
-            } catch (IOException | RuntimeException e) {
+            } catch (IOException | RuntimeException | Error e) {
                 if (thread.isEnding()) {
                     break;
                 }

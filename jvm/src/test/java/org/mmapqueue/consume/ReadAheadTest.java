@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Waiting;
 
 /** The loader of records that only the archive has. */
@@ -23,6 +24,7 @@ class ReadAheadTest {
     private final List<Long> reads = Collections.synchronizedList(new ArrayList<>());
     private final List<OlderChunk> reused = Collections.synchronizedList(new ArrayList<>());
     private volatile boolean fails;
+    private volatile Error error;
     private final AtomicReference<Thread> thread = new AtomicReference<>();
 
     private ReadAhead open(Runnable whenLoaded) {
@@ -33,6 +35,10 @@ class ReadAheadTest {
                 reads.add(from);
                 if (fails) {
                     throw new IOException("failed by the test");
+                }
+                Error lacks = error;
+                if (lacks != null) {
+                    throw lacks;
                 }
                 OlderChunk.Builder chunk = new OlderChunk.Builder(from);
                 chunk.add(from, 0, new byte[MIB], 0, 1);
@@ -79,6 +85,18 @@ class ReadAheadTest {
         fails = false;
         Waiting.until("it goes on", () -> reads.contains(2L * CHUNK));
         ahead.get().end();
+    }
+
+    @Test
+    void aReaderWithoutMemoryTellsTheConsumerAndGoesOn() throws Exception {
+        error = new OutOfMemoryError("of the test");
+        ReadAhead ahead = open(() -> {});
+        ahead.range(0, 100);
+        MmapQueueException told = assertThrows(MmapQueueException.class, () -> ahead.await(0, 0));
+        assertTrue(told.getMessage().startsWith("consumer a: record 0 is in the archive, and could not be read"));
+        error = null;
+        Waiting.until("it goes on", () -> ahead.isLoaded(0));
+        ahead.end();
     }
 
     @Test
