@@ -295,6 +295,21 @@ def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: F
     assert len(streams.batches.all()) == 10
 
 
+def test_a_query_with_a_replaced_partition_leaves_the_others(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    for number in range(3):
+        fill(10, path=streams.queue_dir / f"p={number}")
+    again = fill([b"other %d" % i for i in range(5)], path=tmp_path / "other")
+    query = streams.start()
+    query.processAllAvailable()
+    (streams.queue_dir / "p=1").rename(tmp_path / "away")
+    (tmp_path / "other").rename(streams.queue_dir / "p=1")
+    with pytest.raises(StreamingQueryException, match="partition 1 of the queue in .* was replaced"):
+        query.awaitTermination(SECONDS)
+    streams.run(failOnDataLoss=False)
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.values()[30:] == again
+
+
 def test_a_replaced_queue_is_read_on_when_asked_for(streams: Streams, fill: Fill, tmp_path: Path) -> None:
     fill(10)
     again = fill([b"other %d" % i for i in range(5)], path=tmp_path / "other")

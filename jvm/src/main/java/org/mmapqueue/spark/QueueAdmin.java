@@ -15,6 +15,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
@@ -228,7 +229,7 @@ final class QueueAdmin {
                 }
                 partitions.forEach(each -> each.queue().purge());
             } finally {
-                owned.forEach(Consumer::leave);
+                Closing.all(owned, Consumer::leave);
             }
         });
     }
@@ -254,7 +255,7 @@ final class QueueAdmin {
             }
             work.run(open);
         } finally {
-            queues.forEach(MmapQueue::close);
+            Closing.all(queues, MmapQueue::close);
         }
     }
 

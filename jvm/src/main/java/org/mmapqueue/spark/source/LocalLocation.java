@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
@@ -31,10 +32,10 @@ public record LocalLocation(Path root) implements Location {
             done = true;
         } finally {
             if (!done) {
-                opened.forEach(LocalPartition::close);
+                Closing.all(opened, LocalPartition::close);
             }
         }
-        return new OpenPartitions(opened, () -> opened.forEach(LocalPartition::close));
+        return new OpenPartitions(opened, () -> Closing.all(opened, LocalPartition::close));
     }
 
     @Override

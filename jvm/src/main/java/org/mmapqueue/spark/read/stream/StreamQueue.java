@@ -14,6 +14,7 @@ import java.util.function.IntFunction;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.stream.StreamLimits.Range;
 import org.mmapqueue.spark.source.Location;
@@ -394,9 +395,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     /** Deletes the query's consumers, because the query cannot be restarted. */
     void forget() {
-        partitions.values().forEach(StreamPartition::forget);
-        partitions.clear();
-        source.forget();
+        try {
+            Closing.all(partitions.values(), StreamPartition::forget);
+        } finally {
+            partitions.clear();
+            source.forget();
+        }
     }
 
     /**
@@ -405,8 +409,11 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      */
     @Override
     public void close() {
-        partitions.values().forEach(StreamPartition::close);
-        partitions.clear();
-        source.close();
+        try {
+            Closing.all(partitions.values(), StreamPartition::close);
+        } finally {
+            partitions.clear();
+            source.close();
+        }
     }
 }

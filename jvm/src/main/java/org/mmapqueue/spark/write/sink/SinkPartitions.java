@@ -13,6 +13,7 @@ import java.util.function.Function;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.staging.StagingArea;
@@ -63,7 +64,7 @@ final class SinkPartitions {
             return open;
         } finally {
             if (!done) {
-                open.forEach(MmapQueue::close);
+                Closing.all(open, MmapQueue::close);
             }
         }
     }

@@ -18,6 +18,7 @@ import java.util.function.Predicate;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.write.staging.Manifest;
 import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedFiles;
@@ -379,16 +380,6 @@ public final class SinkQueue implements Closeable {
 
     @Override
     public void close() {
-        List<RuntimeException> failures = new ArrayList<>();
-        for (MmapQueue each : partitions) {
-            try {
-                each.close();
-            } catch (RuntimeException e) {
-                failures.add(e);
-            }
-        }
-        if (!failures.isEmpty()) {
-            throw failures.get(0);
-        }
+        Closing.all(partitions, MmapQueue::close);
     }
 }

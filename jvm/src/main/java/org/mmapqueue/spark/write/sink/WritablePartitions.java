@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
@@ -64,7 +65,7 @@ public final class WritablePartitions {
         } catch (IOException e) {
             throw new UncheckedIOException("not all files of the queue in " + root + " could be deleted: " + e, e);
         } finally {
-            partitions.forEach(MmapQueue::close);
+            Closing.all(partitions, MmapQueue::close);
         }
     }
 }
