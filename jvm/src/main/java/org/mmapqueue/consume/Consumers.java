@@ -377,7 +377,7 @@ public final class Consumers implements Closeable {
         try {
             save();
             saveFails = false;
-        } catch (IOException | RuntimeException | InternalError e) {
+        } catch (IOException | RuntimeException | Error e) { // also OutOfMemoryError: no fsync has failed
             if (!saveFails) {
                 LOG.warn(
                         "the in-flight records of consumers in {} could not be saved, which is tried again: {}",

@@ -1,0 +1,49 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+
+/** Memory runs out while the flusher's thread saves the records in flight. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class SaveWithoutMemoryTest {
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    @Test
+    void theQueueGoesOnAndSavesAgain() {
+        TestDisk disk = new TestDisk();
+        AtomicInteger failed = new AtomicInteger();
+        try (MmapQueue queue = disk.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .flushPeriod(Duration.ofMillis(10))
+                .build())) {
+            queue.push(new byte[1]);
+            Consumer consumer = queue.consumer();
+            consumer.nack(consumer.pop());
+            disk.watch((isSync, path) -> {
+                if (path.toString().contains(".inflight")) {
+                    failed.incrementAndGet();
+                    throw new OutOfMemoryError("of the test");
+                }
+                return false;
+            });
+            Flusher flusher = queue.core().writer().flusher();
+            flusher.start();
+            Waiting.until("it saves again", () -> failed.get() > 1 || flusher.failure() != null);
+            assertNull(flusher.failure(), "no fsync has failed");
+            disk.heal();
+            queue.push(new byte[1]);
+            queue.flush();
+        }
+    }
+}
