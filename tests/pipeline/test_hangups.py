@@ -38,9 +38,12 @@ PROCESS = """
             if BEFORE == signal.SIG_IGN:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-        def change(self, pipeline):
-            print("reload", flush=True)
-            os.kill(os.getpid(), signal.SIGTERM)
+        def prepare(self, pipeline):
+            def change():
+                print("reload", flush=True)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+            return change
 
         def wait(self):
             self.stopping.wait()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,7 @@ import pytest
 import conftest
 import mmapqueue
 from mmapqueue.pipeline import _cli, _control, _signals
-from mmapqueue.pipeline.config import Server, Tls, load, only_by_restart, value_of
-from mmapqueue.pipeline.gather.main import files_of
+from mmapqueue.pipeline.config import Server, Tls, files_of, load, only_by_restart, value_of
 
 from .configuring import pipeline
 from .gathering import SECONDS, Gather, gathering, request, stored
@@ -251,7 +251,8 @@ def test_a_watched_file_is_reloaded_when_it_has_changed(tmp_path: Path, monkeypa
     file = tmp_path / "a.yaml"
     file.write_text("1")
     seen: list[str] = []
-    with _control.Control("gather", str(file), lambda: seen.append(file.read_text()), watched=lambda: [file]):
+    reload = lambda: contextlib.nullcontext(lambda: seen.append(file.read_text()))  # noqa: E731
+    with _control.Control("gather", str(file), reload, watched=lambda: [file]):
         # A symbolic link to another file, as Kubernetes does it, is a change, too.
         for text in ("2", "3"):
             (tmp_path / f"new{text}").write_text(text)
@@ -288,7 +289,7 @@ def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:
         raise raised.pop(0)
 
     noted: list[bool] = []
-    with _control.Control("gather", file, fail, noted=noted.append):
+    with _control.Control("gather", file, lambda: contextlib.nullcontext(fail), noted=noted.append):
         assert _control.ask("gather", file) == (os.getpid(), ["one", "two"])
         assert _control.ask("gather", file) == (os.getpid(), ["KeyError"])
     assert _control.ask("gather", file) is None
@@ -296,18 +297,34 @@ def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:
 
 
 def partitions(file: Path, called: list[str], **raises: dict[str, str]) -> contextlib.ExitStack:
-    """Three processes of a file, some of whose checks or reloads fail. Notes what they do."""
+    """Three processes of a file, some of whose checks, preparations, reloads or ways back fail. Notes what they do."""
 
     def act(role: str, what: str) -> None:
         called.append(f"{what} {role}")
         if what in raises.get(role.replace("-", "_"), {}):
             raise ValueError(raises[role.replace("-", "_")][what])
 
+    @contextlib.contextmanager
+    def prepared(role: str) -> Iterator[Callable[[], None]]:
+        done: list[bool] = []
+
+        def reload() -> None:
+            done.append(True)
+            act(role, "reload")
+
+        act(role, "prepare")
+        yield reload
+        if not done:
+            act(role, "back")
+
     with contextlib.ExitStack() as stack:
         for role in ("gather-0", "gather-1", "process"):
-            acts = [partial(act, role, what) for what in ("reload", "check")]
             noted = lambda succeeded, role=role: called.append(f"{'done' if succeeded else 'failed'} {role}")  # noqa: E731
-            stack.enter_context(_control.Control(role, str(file), acts[0], check=acts[1], noted=noted))
+            stack.enter_context(
+                _control.Control(
+                    role, str(file), partial(prepared, role), check=partial(act, role, "check"), noted=noted
+                )
+            )
         return stack.pop_all()
 
 
@@ -330,7 +347,8 @@ def test_all_processes_check_a_file_before_one_of_them_changes(
     nothing = "nothing has changed"
     assert (out, err) == (
         "",
-        f"no\nnever\ngather-1 (process {pid}): {nothing}\nnot I\nprocess (process {pid}): {nothing}\n",
+        f"no\nnever\ngather-1 (process {pid}): {nothing}\nnot I\nprocess (process {pid}): {nothing}\n"
+        "no process has changed: gather-0, gather-1, process\n",
     )
     called.clear()
     # The sockets of a control are free when its thread has ended, and that is not waited for.
@@ -338,30 +356,68 @@ def test_all_processes_check_a_file_before_one_of_them_changes(
     with partitions(other, called):
         assert _cli.reload(str(other)) == 0
     roles = ("gather-0", "gather-1", "process")
-    assert called == [f"check {role}" for role in roles] + [
-        f"{what} {role}" for role in roles for what in ("reload", "done")
-    ]
+    assert called[:6] == [f"{what} {role}" for what in ("check", "prepare") for role in roles]
+    # Side by side.
+    assert sorted(called[6:]) == [f"{what} {role}" for what in ("done", "reload") for role in roles]
 
 
-def test_a_reload_that_ends_half_way_says_who_has_changed(
+def test_no_process_changes_when_one_cannot_be_prepared(
     two_partitions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     called: list[str] = []
-    with partitions(two_partitions, called, gather_1={"reload": "in use"}):
+    with partitions(two_partitions, called, process={"prepare": "in use"}, gather_1={"back": "taken"}):
         assert _cli.reload(str(two_partitions)) == 1
-    assert [each for each in called if not each.startswith("check")] == [
-        "reload gather-0",
-        "done gather-0",
-        "reload gather-1",
-        "failed gather-1",
-    ]
-    out, err = capsys.readouterr()
-    assert out == f"gather-0 (process {os.getpid()}): reloaded\n"
-    assert err == (
-        f"in use\ngather-1 (process {os.getpid()}): nothing has changed\n"
-        "mmapqueue: gather-0 took the new configuration, the others have the former one; "
-        "reload again, with a file that all take\n"
+    steps = ["prepare gather-0", "prepare gather-1", "prepare process", "failed process"]
+    assert called[3:7] == steps
+    assert sorted(called[7:]) == ["back gather-0", "back gather-1", "failed gather-0", "failed gather-1"]
+    pid = os.getpid()
+    assert capsys.readouterr() == (
+        "",
+        f"in use\nprocess (process {pid}): nothing has changed\n"
+        f"taken\ngather-1 (process {pid}): does not serve all that it served before; restart it\n"
+        "no process has changed: gather-0, gather-1, process\n",
     )
+
+
+def test_a_process_goes_back_when_the_command_ends_or_it_stops_itself(
+    two_partitions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[str] = []
+    file = str(two_partitions)
+    with partitions(two_partitions, called), contextlib.ExitStack() as stack:
+        peer = _control._Peer.connected("gather-1", file, stack)
+        assert peer is not None
+        assert peer.exchange(_control._PREPARE) == {"pid": os.getpid(), "value": [], "error": None}
+        assert called == ["prepare gather-1"]
+        stack.close()
+        assert conftest.eventually(lambda: called[1:] == ["back gather-1", "failed gather-1"], SECONDS)
+    called.clear()
+    other = two_partitions.rename(two_partitions.with_name("b.yaml"))
+    role, made = "process", contextlib.nullcontext(lambda: called.append("changed"))
+    with _control.Control(role, str(other), lambda: made) as control:
+        control.give_up()
+        assert _cli.reload(str(other)) == 1
+    assert called == []
+    assert capsys.readouterr().err == "process: has ended during the reload, and reads the file when it starts again\n"
+
+
+def test_a_process_of_an_older_version_has_to_be_restarted(
+    two_partitions: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers requests that it does not know with a KeyError."""
+
+    def old(control: _control.Control, connection: socket.socket, _: object) -> None:
+        _control._send(connection, control._called("prepare", {}))
+
+    monkeypatch.setattr(_control.Control, "_reload_with_others", old)
+    with partitions(two_partitions, []):
+        assert _cli.reload(str(two_partitions)) == 1
+    assert capsys.readouterr().err.startswith(
+        "this process runs an older version of mmapqueue; restart it\n"
+        f"gather-0 (process {os.getpid()}): nothing has changed\n"
+    )
+    answer = _control._answer({"pid": 1, "value": None, "error": "KeyError: 'check'"}, "check")
+    assert answer.error == "this process runs an older version of mmapqueue; restart it"
 
 
 def test_a_hangup_with_the_end_of_the_terminal_stops(monkeypatch: pytest.MonkeyPatch) -> None:

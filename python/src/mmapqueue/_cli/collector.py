@@ -103,7 +103,7 @@ def process(
 def reload(file: _File) -> int:
     """Have the running processes of a configuration read it again; wait for the outcome, and print it.
 
-    Parts that are equal go on untouched. With an invalid file, or when a new part cannot be started, nothing changes.
+    Parts that are equal go on untouched. With an invalid file, or when a new part cannot be opened, no process changes.
 
     Exit status: 0 reloaded, 1 nothing has changed, or no process runs the file; 2 the configuration is invalid.
     """

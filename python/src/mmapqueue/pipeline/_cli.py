@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue.pipeline import _control, _signals
 from mmapqueue.pipeline._check import described, risks
-from mmapqueue.pipeline.config import ConfigFileError, load_all
+from mmapqueue.pipeline.config import ConfigFileError, files_of, load_all
 from mmapqueue.pipeline.gather import main, supervisor
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from mmapqueue.pipeline._watching import WatchedPipeline
     from mmapqueue.pipeline.config import Loaded, Pipeline
@@ -89,7 +89,7 @@ def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool, star
         once=once,
         file=file,
         load=functools.partial(main.checked, file),
-        watched=functools.partial(main.files_of, file) if watch else None,
+        watched=functools.partial(files_of, file) if watch else None,
         started=started,
     )
     if pipeline.telemetry is None:
@@ -101,60 +101,24 @@ def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool, star
 
 
 def reload(file: str) -> int:
-    """Has the processes of a configuration file reload it; prints the outcomes, and returns the exit status.
-
-    All of them check the file before the first one changes anything.
-    """
+    """Has the processes of a configuration file reload it, all or none; prints the outcomes, returns the status."""
     loaded = _loaded(file, "warning")
     if isinstance(loaded, int):
         return loaded
     roles = ["gather", *(f"gather-{partition}" for partition in range(loaded.pipeline.gather.processes)), "process"]
     try:
-        answers = {role: _control.call(role, file, "check") for role in roles}
+        done = _control.reload_together(roles, file)
     except OSError as error:
-        print(f"mmapqueue: {error}", file=sys.stderr)
+        print(f"mmapqueue: {error}; nothing has changed", file=sys.stderr)
         return FAILED
-    running = {role: answer for role, answer in answers.items() if answer is not None}
-    if not running:
+    if not done.running:
         print(f"mmapqueue: no process runs {file} on this machine", file=sys.stderr)
         return FAILED
-    refused = False
-    for role, answer in running.items():
-        errors = [answer.error] if answer.error else answer.value
-        if errors:
-            refused = True
-            _tell_unchanged(role, answer.pid, errors)
-    return FAILED if refused else _reload_each(running, file)
-
-
-def _reload_each(roles: Iterable[str], file: str) -> int:
-    """Has processes reload until one fails."""
-    changed = []
-    for role in roles:
-        try:
-            outcome = _control.ask(role, file)
-        except OSError as error:
-            print(f"mmapqueue: {error}", file=sys.stderr)
-            break
-        if outcome is None:  # It has ended meanwhile, and reads the file when it starts again.
-            continue
-        if outcome.errors:
-            _tell_unchanged(role, outcome.pid, outcome.errors)
-            break
-        print(f"{role} (process {outcome.pid}): reloaded", flush=True)
-        changed.append(role)
-    else:
-        return OK
-    if changed:
-        words = "took the new configuration, the others have the former one; reload again, with a file that all take"
-        print(f"mmapqueue: {', '.join(changed)} {words}", file=sys.stderr)
-    return FAILED
-
-
-def _tell_unchanged(role: str, pid: int, errors: Iterable[str]) -> None:
-    for line in errors:
+    for role, pid in done.changed.items():
+        print(f"{role} (process {pid}): reloaded", flush=True)
+    for line in done.said():
         print(line, file=sys.stderr)
-    print(f"{role} (process {pid}): nothing has changed", file=sys.stderr)
+    return FAILED if done.failed or done.lost else OK
 
 
 def restart(file: str) -> int:
@@ -195,7 +159,7 @@ def run(file: str, log_level: str, *, watch: bool) -> int:
     wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
-    return _guarded(lambda: supervisor.run_both(file, log_level=log_level, watch=watch))
+    return _guarded(lambda: supervisor.run_both(loaded.pipeline, file, log_level=log_level, watch=watch))
 
 
 def print_schema() -> int:

@@ -3,7 +3,7 @@
 Begin with `_model.py`; `_load.py` reads files.
 """
 
-from mmapqueue.pipeline.config._changes import files_in, only_by_restart, value_of
+from mmapqueue.pipeline.config._changes import files_in, files_of, only_by_restart, value_of
 from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
     DEAD_LETTER,
@@ -44,6 +44,7 @@ __all__ = [
     "TlsFault",
     "Url",
     "files_in",
+    "files_of",
     "load",
     "load_all",
     "only_by_restart",

@@ -46,6 +46,12 @@ def files_in(part: Any) -> Iterator[Path]:
         yield part
 
 
+def files_of(file: str, pipeline: Pipeline) -> list[Path]:
+    """The configuration file, and those that its parts name, such as certificates."""
+    pipes = [(each.receivers, each.fetchers, each.filters, each.senders) for each in pipeline.pipes]
+    return [Path(file), *files_in([pipeline.servers, pipes])]
+
+
 def _digest(file: Path) -> bytes | None:
     try:
         if file.is_file() and file.stat().st_size <= _LARGEST_FILE:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import mmapqueue
@@ -109,6 +110,34 @@ class _Fetcher:
     task: "asyncio.Task[None] | None" = None
 
 
+class Change:
+    """What is opened for another configuration. It is committed or given up once.
+
+    Attributes:
+        pipeline: That configuration.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, publish: "Callable[[], Coroutine[Any, Any, None]]", undo: AsyncExitStack
+    ) -> None:
+        self.pipeline = pipeline
+        self._publish = publish
+        self._undo = undo
+
+    async def commit(self) -> None:
+        """Runs the configuration. Returns when what has left it has ended."""
+        self._undo.pop_all()
+        await self._publish()
+
+    async def give_up(self) -> None:
+        """Closes what was opened; does nothing after a commit.
+
+        Raises:
+            OSError: A receiver that was stopped cannot listen again.
+        """
+        await self._undo.aclose()
+
+
 class Agent:
     """Gathers the events of one process. Belongs to the event loop that it is entered on.
 
@@ -148,8 +177,15 @@ class Agent:
     async def change(self, pipeline: Pipeline) -> None:
         """Runs another configuration: starts what is new, stops what is gone, replaces what is different.
 
+        Raises as `prepare`, and nothing has changed.
+        """
+        await (await self.prepare(pipeline)).commit()
+
+    async def prepare(self, pipeline: Pipeline) -> "Change":
+        """Opens what another configuration has and this one has not. Nothing else may change until the change ends.
+
         A part whose value is equal goes on untouched. What is new is opened first; when that fails, all is as before.
-        A server that is different is replaced beside the old one, whose clients leave as at a stop. A receiver with a
+        A server that is different is opened beside the old one, whose clients leave as at a stop. A receiver with a
         socket of its own, whose address another one has, starts after that one was stopped.
 
         Raises:
@@ -165,23 +201,29 @@ class Agent:
                     hosts[name], inboxes[name] = await self._open_pipe(pipe, pipeline, undo)
             servers = self._chosen(pipeline)
             receivers, new, leaving = self._matched(gathering, hosts, servers)
-            taken = {each for old in leaving for each in old.plugin.listens}
-            for each in sorted(new, key=lambda each: not taken.isdisjoint(each.plugin.listens)):
-                for old in [old for old in leaving if not set(old.plugin.listens).isdisjoint(each.plugin.listens)]:
-                    # A socket of its own: the address has to be free first.
-                    leaving.remove(old)
-                    undo.push_async_callback(old.plugin.start, old.host)
-                    await old.plugin.stop()
-                undo.push_async_callback(each.plugin.stop)
-                await each.plugin.start(each.host)
+            leaving = await _start_receivers(new, leaving, undo)
             tables = {name: each.running.new_table() for name, each in servers.items()}
             for receiver in receivers:
                 for name, table in receiver.host._tables.items():
                     tables[name].add(table)
+            within = self.pipeline.gather.stop_within.total_seconds()
             for name, server in servers.items():
-                await self._start_server(server, self._servers.get(name), tables[name], undo)
-            undo.pop_all()
-        # From here on nothing fails.
+                await _start_server(server, self._servers.get(name), tables[name], within, undo)
+            publish = partial(self._publish, pipeline, gathering, hosts, inboxes, servers, tables, receivers, leaving)
+            return Change(pipeline, publish, undo.pop_all())
+
+    async def _publish(
+        self,
+        pipeline: Pipeline,
+        gathering: Mapping[str, Pipe],
+        hosts: dict[str, PipeHost],
+        inboxes: dict[str, QueueInbox],
+        servers: dict[str, _Server],
+        tables: Mapping[str, Any],
+        receivers: list[_Receiver],
+        leaving: list[_Receiver],
+    ) -> None:
+        """Runs what was prepared, and stops what has left. Nothing of it fails."""
         old_servers = self._servers
         for name, server in servers.items():
             server.running.table = tables[name]
@@ -194,13 +236,16 @@ class Agent:
         for name, pipe in gathering.items():
             inboxes[name].change(on_full=pipe.on_full, synced=pipe.ack == "synced", most_keys=pipe.idempotency_keys)
         self.pipes, self._inboxes = hosts, inboxes
-        await self._retire(
-            [each for each in old_servers.values() if id(each.running) not in running],
-            leaving,
-            leaving_fetchers,
-            closed,
-            pipeline.gather.stop_within.total_seconds(),
-        )
+        try:
+            await self._retire(
+                [each for each in old_servers.values() if id(each.running) not in running],
+                leaving,
+                leaving_fetchers,
+                closed,
+                pipeline.gather.stop_within.total_seconds(),
+            )
+        except Exception:  # A plugin may raise anything. The new configuration runs.
+            _LOG.exception("a part that has left the configuration does not end in order")
         for fetcher in new_fetchers:
             self._start_fetcher(fetcher)
 
@@ -239,23 +284,6 @@ class Agent:
                 receivers.append(_Receiver(name, value, plugin, host))
                 new.append(receivers[-1])
         return receivers, new, leaving
-
-    async def _start_server(self, server: _Server, old: _Server | None, table: Any, undo: AsyncExitStack) -> None:
-        if old is not None and old.running is server.running:
-            return
-        running = server.running
-        running.table = table
-        beside = None
-        if old is not None and (old.settings.type, old.settings.listen) == (
-            server.settings.type,
-            server.settings.listen,
-        ):
-            beside = old.running
-        undo.push_async_callback(running.stop, 0)
-        await running.start(beside)
-        if beside is not None:
-            beside.replaced = True
-            undo.callback(setattr, beside, "replaced", False)  # noqa: FBT003
 
     def _changed_fetchers(self, gathering: Mapping[str, Pipe]) -> tuple[list[_Fetcher], list[_Fetcher]]:
         """Fetchers that run and are not in a configuration; those that are new. Keeps the others."""
@@ -316,6 +344,51 @@ class Agent:
         await inbox.ready()
         log = _LOG.getChild(pipe.name)
         return PipeHost(pipe.name, queue, inbox, log, pipeline.gather.processes > 1, count), inbox
+
+
+async def _start_receivers(
+    new: "list[_Receiver]", leaving: "list[_Receiver]", undo: AsyncExitStack
+) -> "list[_Receiver]":
+    """Starts receivers; returns those of the leaving ones that run on.
+
+    The others had an address that a new one needs: they are stopped side by side, after what needs none of them.
+    """
+    wanted = {address for each in new for address in each.plugin.listens}
+    freed = [each for each in leaving if not wanted.isdisjoint(each.plugin.listens)]
+    taken = {address for each in freed for address in each.plugin.listens}
+    for after in (False, True):
+        if after:
+            for each in freed:
+                undo.push_async_callback(each.plugin.start, each.host)
+            await _all([each.plugin.stop() for each in freed])
+        for each in new:
+            if taken.isdisjoint(each.plugin.listens) is not after:
+                undo.push_async_callback(each.plugin.stop)
+                await each.plugin.start(each.host)
+    return [each for each in leaving if each not in freed]
+
+
+async def _start_server(server: _Server, old: _Server | None, table: Any, within: float, undo: AsyncExitStack) -> None:
+    """Starts a server that does not run yet; its clients have so many seconds to leave when that is undone."""
+    running = server.running
+    if old is not None and old.running is running:
+        return
+    running.table = table
+    beside = None
+    if old is not None and (old.settings.type, old.settings.listen) == (server.settings.type, server.settings.listen):
+        beside = old.running
+        # The sockets are those of the old one, which goes on when this is undone.
+        running.replaced = True
+    undo.push_async_callback(running.stop, within)
+    await running.start(beside)
+    if beside is not None:
+        running.replaced = False
+        beside.replaced = True
+
+        def undone() -> None:
+            running.replaced, beside.replaced = True, False
+
+        undo.callback(undone)
 
 
 def _create_consumers(queue: mmapqueue.Queue, pipe: Pipe) -> None:

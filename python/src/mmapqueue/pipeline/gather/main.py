@@ -7,10 +7,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvloop
 
@@ -19,8 +18,8 @@ from mmapqueue._jvm import standalone
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
-from mmapqueue.pipeline.config import Pipeline, files_in, load, only_by_restart
-from mmapqueue.pipeline.gather.agent import Agent
+from mmapqueue.pipeline.config import Pipeline, files_of, load, only_by_restart
+from mmapqueue.pipeline.gather.agent import Agent, Change
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 from mmapqueue.pipeline.gather.successor import await_turn
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
@@ -30,6 +29,7 @@ _LOG = logging.getLogger("mmapqueue.pipeline.gather")
 _JVM_LOOK_SECONDS = 0.5
 #: Seconds for which a dead letter that is sent again waits for room in its queue.
 _ROOM_SECONDS = 5.0
+_T = TypeVar("_T")
 
 
 def run(
@@ -108,7 +108,7 @@ class _Gathering:
         role = "gather" if partition is None else f"gather-{partition}"
         watched = (lambda: files_of(file, self._pipeline)) if watch else None
         self._control = Control(
-            role, file, self._reload, watched=watched, noted=self._noted, check=self._checked, others=self._others()
+            role, file, self._prepared, watched=watched, noted=self._noted, check=self._checked, others=self._others()
         )
 
     async def run(self) -> int:
@@ -127,10 +127,17 @@ class _Gathering:
             raise ValueError(f"{self._file}: no pipe has receivers or fetchers; there is nothing to gather")
         return pipeline
 
-    def _reload(self) -> None:
-        """Loads the file, and changes the agent. In the thread of the control."""
-        pipeline = self._checked()
-        asyncio.run_coroutine_threadsafe(self._change(pipeline), self._loop).result()
+    @contextlib.contextmanager
+    def _prepared(self) -> Iterator[Callable[[], object]]:
+        """Loads the file, and opens what is new. In the thread of the control."""
+        change = self._on_loop(self._prepare(self._checked()))
+        try:
+            yield lambda: self._on_loop(self._commit(change))
+        finally:
+            self._on_loop(self._end(change))
+
+    def _on_loop(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _others(self) -> dict[str, Callable[..., Any]]:
         """Requests about the queues, of which this process alone is the writer. In the thread of the control."""
@@ -144,14 +151,27 @@ class _Gathering:
 
         return {"partition": lambda: self._partition, "last_sequence": last_sequence, "push_once": push_once}
 
-    async def _change(self, pipeline: Pipeline) -> None:
-        async with self._changing:
+    async def _prepare(self, pipeline: Pipeline) -> Change:
+        await self._changing.acquire()
+        try:
             if self._stop.is_set():
                 raise ValueError("gather is stopping")
-            await self._agent.change(pipeline)
-            self._pipeline = pipeline
-            if self._telemetry is not None:
-                self._telemetry.change(pipeline)
+            return await self._agent.prepare(pipeline)
+        except BaseException:
+            self._changing.release()
+            raise
+
+    async def _commit(self, change: Change) -> None:
+        await change.commit()
+        self._pipeline = change.pipeline
+        if self._telemetry is not None:
+            self._telemetry.change(change.pipeline)
+
+    async def _end(self, change: Change) -> None:
+        try:
+            await change.give_up()
+        finally:
+            self._changing.release()
 
     async def _serve(self, pipeline: Pipeline, partition: int, stop: asyncio.Event) -> None:
         self._loop = asyncio.get_running_loop()
@@ -172,7 +192,8 @@ class _Gathering:
             if not stop.is_set():
                 print(_ready(pipeline, agent, telemetry), flush=True)
             await _stopped(stop)
-            # A reload that has begun ends first.
+            # A reload that has begun ends first, and does not wait for other processes.
+            self._control.give_up()
             await self._changing.acquire()
             connections = sum(each.connections for each in agent.servers.values())
             within = agent.pipeline.gather.stop_within.total_seconds()
@@ -195,12 +216,6 @@ def checked(file: str, running: Pipeline, addresses: Mapping[str, str] | None = 
     if frozen:
         raise ValueError("\n".join(frozen))
     return pipeline
-
-
-def files_of(file: str, pipeline: Pipeline) -> list[Path]:
-    """The configuration file, and those that its parts name, such as certificates."""
-    pipes = [(each.receivers, each.fetchers, each.filters, each.senders) for each in pipeline.pipes]
-    return [Path(file), *files_in([pipeline.servers, pipes])]
 
 
 async def _stopped(stop: asyncio.Event) -> None:

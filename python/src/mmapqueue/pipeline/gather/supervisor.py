@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mmapqueue.pipeline import _signals
-from mmapqueue.pipeline._control import Control
+from mmapqueue.pipeline._control import Control, gather_roles, reload_together
 from mmapqueue.pipeline._timeout import timeout
-from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.config import ConfigFileError, Pipeline, files_of, load
 from mmapqueue.pipeline.gather.successor import Successor, spawn
 
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
@@ -44,7 +44,7 @@ def end_with(parent: int) -> None:
 
 
 def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> int:
-    """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT. All of them reload by SIGHUP.
+    """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT. SIGHUP reloads all, or none.
 
     All of them share the ports of the servers; a port of 0 is chosen here. A process that dies is restarted.
 
@@ -53,25 +53,25 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool
     """
     with _reserved(pipeline) as addresses:
         listen = [word for name, address in addresses.items() for word in ("--listen", f"{name}={address}")]
-        watching = ["--watch"] if watch else []
         children = [
             Child(
                 f"gather {partition}",
-                _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen, *watching),
+                _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen),
                 takes_over=True,
+                roles=(role,),
             )
-            for partition in range(pipeline.gather.processes)
+            for partition, role in enumerate(gather_roles(pipeline.gather.processes))
         ]
 
         def ready(_: str) -> None:
             if all(child.ready for child in children):
                 _say(" ".join(["ready:", *(word for item in addresses.items() for word in item)]))
 
-        return asyncio.run(Supervisor([children], ready, file).run())
+        return asyncio.run(Supervisor([children], ready, file, pipeline, watch=watch).run())
 
 
-def run_both(file: str, *, log_level: str, watch: bool) -> int:
-    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT. Both reload by SIGHUP.
+def run_both(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> int:
+    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT. SIGHUP reloads both, or none.
 
     Then it stops gather before process. A half that is killed is restarted. When process ends by itself, gather is
     stopped.
@@ -79,10 +79,11 @@ def run_both(file: str, *, log_level: str, watch: bool) -> int:
     Returns:
         The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
     """
-    options = [file, "--log-level", log_level, *(["--watch"] if watch else [])]
-    gather = Child("gather", _command("gather", *options), takes_over=True)
-    process = Child("process", _command("process", *options), ends_all=True, announces=False)
-    return asyncio.run(Supervisor([[gather], [process]], _say, file).run())
+    options = [file, "--log-level", log_level]
+    roles = gather_roles(pipeline.gather.processes)
+    gather = Child("gather", _command("gather", *options), takes_over=True, roles=roles)
+    process = Child("process", _command("process", *options), ends_all=True, announces=False, roles=("process",))
+    return asyncio.run(Supervisor([[gather], [process]], _say, file, pipeline, watch=watch).run())
 
 
 def _command(*words: str) -> list[str]:
@@ -122,6 +123,7 @@ class Child:
         ends_all: Whether all children end when this one has ended by itself.
         announces: Whether it prints `ready:` on stdout. Otherwise its stdout is that of this process.
         takes_over: Whether its program takes `--successor`, so that a restart prepares the next process first.
+        roles: The roles by which its control, or those of its own children, are asked to reload.
         ready: Whether it has printed that once.
         restarted: Set when it runs again after a restart that was asked for; None for none.
         successor: The process that runs next; None to start one.
@@ -132,6 +134,7 @@ class Child:
     ends_all: bool = False
     announces: bool = True
     takes_over: bool = False
+    roles: Sequence[str] = ()
     ready: bool = False
     restarted: asyncio.Event | None = field(default=None, repr=False)
     successor: Successor | None = field(default=None, repr=False)
@@ -155,24 +158,36 @@ class Supervisor:
     """
 
     def __init__(
-        self, groups: Sequence[Sequence[Child]], ready: Callable[[str], None], file: str | None = None
+        self,
+        groups: Sequence[Sequence[Child]],
+        ready: Callable[[str], None],
+        file: str | None = None,
+        pipeline: Pipeline | None = None,
+        *,
+        watch: bool = False,
     ) -> None:
         """Starts nothing.
 
         Args:
             groups: The children.
             ready: Called with a child's line when it prints `ready:` for the first time.
-            file: The configuration, whose `mmapqueue restart` this supervisor obeys; None for none.
+            file: The configuration, whose `mmapqueue restart` this supervisor obeys, and which the children reload
+                together; None for children without one, which get SIGHUP each.
+            pipeline: What the file has.
+            watch: Whether to reload when the file changes.
         """
         self._file = file
+        self._pipeline = pipeline
+        self._watch = watch
         self._groups = groups
+        self._children = [child for group in groups for child in group]
         self._ready = ready
         self._status: int | None = None
         self._ended = asyncio.Event()
         self._group_ready = [asyncio.Event() for _ in groups]
 
     async def run(self) -> int:
-        """Runs until SIGTERM or SIGINT, or until a child ends all. Passes SIGHUP on.
+        """Runs until SIGTERM or SIGINT, or until a child ends all. Has the children reload by SIGHUP.
 
         Returns:
             0 after a signal, otherwise the exit status of the child that has ended all.
@@ -180,15 +195,16 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in _signals.stopping():
             loop.add_signal_handler(number, self._signalled)
+        control = self._control(loop)
         for number in _signals.reloading():
-            hangup = _signals.hangups(partial(self._send_all, number), partial(self._end, 0))
-            loop.add_signal_handler(number, hangup)
+            reload = partial(self._send_all, number) if control is None else control.request
+            loop.add_signal_handler(number, _signals.hangups(reload, partial(self._end, 0)))
         _signals.release_hangups()
         tasks = [
             [asyncio.create_task(self._keep_or_end(child, index)) for child in group]
             for index, group in enumerate(self._groups)
         ]
-        with self._controlled(loop):
+        with control or contextlib.nullcontext():
             await self._ended.wait()
         for group, of_group in zip(self._groups, tasks, strict=True):
             for child, task in zip(group, of_group, strict=True):
@@ -198,11 +214,34 @@ class Supervisor:
             await asyncio.gather(*of_group, return_exceptions=True)
         return self._status or 0
 
-    def _controlled(self, loop: asyncio.AbstractEventLoop) -> contextlib.AbstractContextManager[object]:
+    def _control(self, loop: asyncio.AbstractEventLoop) -> Control | None:
         if self._file is None:
-            return contextlib.nullcontext()
-        restart = lambda: asyncio.run_coroutine_threadsafe(self.restart(), loop).result()  # noqa: E731
-        return Control("supervisor", self._file, restart, what="restart")
+            return None
+        file = self._file
+        return Control(
+            "supervisor",
+            file,
+            lambda: contextlib.nullcontext(lambda: self._reload(file, loop)),
+            watched=(lambda: [] if self._pipeline is None else files_of(file, self._pipeline)) if self._watch else None,
+            restart=lambda: asyncio.run_coroutine_threadsafe(self.restart(), loop).result(),
+        )
+
+    def _reload(self, file: str, loop: asyncio.AbstractEventLoop) -> None:
+        """Has the children reload, all or none. In the thread of the control.
+
+        Raises:
+            OSError: A child has ended meanwhile. Nothing has changed.
+            ValueError: A child cannot take the file.
+        """
+        done = reload_together([role for child in self._children for role in child.roles], file)
+        if done.failed:
+            raise ValueError("\n".join(done.said()))
+        with contextlib.suppress(ConfigFileError):  # It has changed again.
+            self._pipeline = load(file)
+        # One that is starting has no control yet, and may have read the file before it changed.
+        starting = [child for child in self._children if not set(child.roles) <= set(done.running)]
+        for child in starting:
+            loop.call_soon_threadsafe(child.send, signal.SIGHUP)
 
     async def restart(self) -> None:
         """Restarts all children, one after the other: the next one when the last one is ready again.
@@ -213,7 +252,7 @@ class Supervisor:
             OSError: A successor cannot be started. Its child, and those after it, go on.
             RuntimeError: A successor has ended, likewise; or the children are ending.
         """
-        for child in [child for group in self._groups for child in group]:
+        for child in self._children:
             if child.takes_over:
                 child.successor = await self._unless_ended(Successor.prepared(child.command), child)
             child.restarted = asyncio.Event()
@@ -245,9 +284,8 @@ class Supervisor:
             self._send_all(signal.SIGKILL)
 
     def _send_all(self, number: int) -> None:
-        for group in self._groups:
-            for child in group:
-                child.send(number)
+        for child in self._children:
+            child.send(number)
 
     def _end(self, status: int) -> None:
         if self._status is None:

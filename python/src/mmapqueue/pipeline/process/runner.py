@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import mmapqueue
 from mmapqueue.pipeline import _signals
@@ -40,6 +40,7 @@ _POLL = 0.2
 #: Seconds for which a stop waits for the running micro-batches.
 _FINISH_WITHIN = 30.0
 _POOL = "spark.scheduler.pool"
+_T = TypeVar("_T")
 
 
 class ProcessTelemetry(Protocol):
@@ -104,7 +105,7 @@ class Processor:
         self._queries: list[SupervisedQuery] = []
         #: The value of each query, by which a change finds out what is different.
         self._values: dict[str, Any] = {}
-        self._requests: SimpleQueue[tuple[Callable[[Pipeline], None], Pipeline, Future[None]]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._undecodable = UndecodableLog(_outcomes(pipeline))
         self._listener: Any = None
 
@@ -156,7 +157,20 @@ class Processor:
         Raises:
             StartError: A sender cannot work as configured, or a queue does not exist. Nothing has changed.
         """
-        self._ask(self._change, pipeline)
+        self._ask(lambda: self._change(pipeline, self._prepare(pipeline)))
+
+    def prepare(self, pipeline: Pipeline) -> Callable[[], None]:
+        """Prepares all of a change that can fail; returns what changes. For the caller of `change`.
+
+        Before the first query runs it prepares nothing, as `check`.
+
+        Raises:
+            StartError: As `change`.
+        """
+        if not self._queries:
+            return lambda: self.change(pipeline)
+        new = self._ask(lambda: self._prepare(pipeline))
+        return lambda: self._ask(lambda: self._change(pipeline, new))
 
     def check(self, pipeline: Pipeline) -> None:
         """Checks what `change` would change. A queue that does not exist yet may come with a change of gather.
@@ -167,46 +181,51 @@ class Processor:
             StartError: A sender cannot work as configured.
         """
         if self._queries:
-            self._ask(self._check, pipeline)
+            self._ask(lambda: self._check(pipeline))
 
-    def _ask(self, do: Callable[[Pipeline], None], pipeline: Pipeline) -> None:
-        done: Future[None] = Future()
-        self._requests.put((do, pipeline, done))
+    def _ask(self, do: Callable[[], _T]) -> _T:
+        """Has the thread of `wait` do something."""
+        done: Future[_T] = Future()
+        self._requests.put((do, done))
         if self._stopping.is_set():
             self._refuse_requests()
-        done.result()
+        return done.result()
 
     def _refuse_requests(self) -> None:
         with contextlib.suppress(Empty):
             while True:
-                self._requests.get_nowait()[2].set_exception(StartError("process is stopping"))
+                self._requests.get_nowait()[1].set_exception(StartError("process is stopping"))
 
     def _do_what_is_asked(self) -> None:
         try:
-            do, pipeline, done = self._requests.get_nowait()
+            do, done = self._requests.get_nowait()
         except Empty:
             return
         try:
-            do(pipeline)
+            result = do()
         except Exception as error:
             done.set_exception(error)
         else:
-            done.set_result(None)
+            done.set_result(result)
 
     def _check(self, pipeline: Pipeline) -> None:
         for pipe, _ in self._different(pipeline):
             if partitions(pipe.queue.dir):
                 list(self._checked(pipe))
 
-    def _change(self, pipeline: Pipeline) -> None:
+    def _prepare(self, pipeline: Pipeline) -> list[SupervisedQuery]:
+        """The queries of a configuration that are new or have changed; they are not started."""
         new: list[SupervisedQuery] = []
         for pipe, different in self._different(pipeline):
             self._require_queue(pipe, pipeline)
             new += [each for each in self._checked(pipe) if each.name in different]
+        return new
+
+    def _change(self, pipeline: Pipeline, new: list[SupervisedQuery]) -> None:
+        """Runs a configuration. Nothing of it fails: a query that does not start is tried again."""
         pipes = _sending(pipeline)
         values = _all_values(pipes)
         leaving = [each for each in self._queries if values.get(each.name) != self._values.get(each.name)]
-        # From here on nothing fails: a query that does not start is tried again.
         self._end(leaving)
         self._queries = [each for each in self._queries if each not in leaving] + new
         self._pipeline, self._values = pipeline, values
@@ -420,7 +439,7 @@ def _control(
     return Control(
         "process",
         file,
-        lambda: processor.change(load(processor.pipeline)),
+        lambda: contextlib.nullcontext(processor.prepare(load(processor.pipeline))),
         watched=None if watched is None else lambda: watched(processor.pipeline),
         noted=_ignore if telemetry is None else telemetry.reloaded,
         check=lambda: processor.check(load(processor.pipeline)),
