@@ -86,9 +86,18 @@ def test_the_sockets_of_a_port_are_found() -> None:
                 assert {each.getsockname()[1] for each in found} == {server.port}
 
 
-def test_connections_that_wait_are_accepted_before_a_stop() -> None:
+#: After it the kernel lets nobody attach a filter to the socket (EPERM).
+_SO_LOCK_FILTER = 44
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_connections_that_wait_are_accepted_before_a_stop(filtered: bool) -> None:
     with Echoing() as serving:
         server = serving.http
+        if not filtered:
+            with sockets.duplicates(sockets.listening(server.port)) as found:
+                for each in found:
+                    each.setsockopt(socket.SOL_SOCKET, _SO_LOCK_FILTER, 1)
         # The loop does not accept as long as it is busy: the connection waits in its listening socket.
         busy, connected = threading.Event(), threading.Event()
 

@@ -8,7 +8,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,8 @@ async def refuse_connections(sockets: Sequence[socket.socket]) -> None:
     instructions = ctypes.create_string_buffer(_NO_SYN, len(_NO_SYN))
     program = struct.pack("HL", len(_NO_SYN) // 8, ctypes.addressof(instructions))
     for each in sockets:
-        each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+        with suppress(PermissionError):
+            each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _ACCEPT_WITHIN
     while loop.time() < deadline and any(map(_has_waiting, sockets)):
