@@ -303,7 +303,7 @@ def test_a_query_with_a_replaced_partition_leaves_the_others(streams: Streams, f
     query.processAllAvailable()
     (streams.queue_dir / "p=1").rename(tmp_path / "away")
     (tmp_path / "other").rename(streams.queue_dir / "p=1")
-    with pytest.raises(StreamingQueryException, match="partition 1 of the queue in .* was replaced"):
+    with pytest.raises(StreamingQueryException, match=r"partition 1 of the queue in .* was replaced"):
         query.awaitTermination(SECONDS)
     streams.run(failOnDataLoss=False)
     streams.run(failOnDataLoss=False)

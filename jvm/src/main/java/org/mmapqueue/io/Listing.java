@@ -1,10 +1,13 @@
 package org.mmapqueue.io;
 
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -37,12 +40,26 @@ public final class Listing {
     public static SortedMap<String, Path> of(Path directory, String suffix) throws IOException {
         SortedMap<String, Path> found = new TreeMap<>();
         if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + suffix)) {
-                for (Path file : files) {
-                    String name = file.getFileName().toString();
+            for (Path file : entries(directory)) {
+                String name = file.getFileName().toString();
+                if (name.endsWith(suffix)) {
                     found.put(name.substring(0, name.length() - suffix.length()), file);
                 }
             }
+        }
+        return found;
+    }
+
+    /**
+     * Returns the entries of a directory, in any order. An error after the first of them is an IOException, too: the
+     * JDK throws it unchecked, and network file systems have such errors.
+     */
+    public static List<Path> entries(Path directory) throws IOException {
+        List<Path> found = new ArrayList<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
+            entries.forEach(found::add);
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
         }
         return found;
     }

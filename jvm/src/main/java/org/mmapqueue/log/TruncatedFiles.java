@@ -1,14 +1,13 @@
 package org.mmapqueue.log;
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
@@ -73,15 +72,13 @@ public final class TruncatedFiles {
     }
 
     private static CorruptException first(InternalError fault, Path directory, String suffix, long expected) {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + suffix)) {
-            for (Path file : files) {
+        try {
+            for (Path file : Listing.of(directory, suffix).values()) {
                 CorruptException found = check(fault, file, expected);
                 if (found != null) {
                     return found;
                 }
             }
-            return null;
-        } catch (NoSuchFileException | NotDirectoryException e) {
             return null;
         } catch (IOException e) {
             fault.addSuppressed(e);

@@ -3,7 +3,6 @@ package org.mmapqueue.recovery;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
@@ -16,6 +15,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
@@ -127,14 +127,12 @@ public final class QueueDirectory {
     private void checkNotForeign() throws IOException {
         String odd = null;
         String segment = null;
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
-            for (Path entry : entries) {
-                String name = entry.getFileName().toString();
-                if (name.endsWith(Geometry.FILE_SUFFIX)) {
-                    segment = name;
-                } else if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
-                    odd = name;
-                }
+        for (Path entry : Listing.entries(path)) {
+            String name = entry.getFileName().toString();
+            if (name.endsWith(Geometry.FILE_SUFFIX)) {
+                segment = name;
+            } else if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
+                odd = name;
             }
         }
         IncompleteCopy.check(path);

@@ -9,7 +9,6 @@ import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -28,6 +27,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Listing;
 
 /**
  * An archive in a directory of this host, possibly on a mounted file system. A new file is written below {@link
@@ -132,13 +132,11 @@ public final class LocalFiles implements ArchiveFiles {
     }
 
     private List<Path> children(String directory) throws IOException {
-        List<Path> found = new ArrayList<>();
-        try (DirectoryStream<Path> children = Files.newDirectoryStream(path(directory))) {
-            children.forEach(found::add);
+        try {
+            return Listing.entries(path(directory));
         } catch (NoSuchFileException | NotDirectoryException e) {
             return List.of();
         }
-        return found;
     }
 
     private static String last(Path path) {

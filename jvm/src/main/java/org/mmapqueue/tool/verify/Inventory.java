@@ -3,7 +3,6 @@ package org.mmapqueue.tool.verify;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -54,33 +53,28 @@ public final class Inventory {
 
     Inventory(Storage storage, Path directory) throws IOException {
         this.directory = directory;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
-            for (Path file : files) {
-                String name = file.getFileName().toString();
-                if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
-                    continue; // a subdirectory may be another queue
-                }
-                int slot = slot(name);
-                if (slot >= 0) {
-                    segments.put(slot, look(storage, slot, file));
-                } else if (!OTHERS.contains(name)) {
-                    odd.add(file);
-                }
+        for (Path file : Listing.entries(directory)) {
+            String name = file.getFileName().toString();
+            if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+                continue; // a subdirectory may be another queue
+            }
+            int slot = slot(name);
+            if (slot >= 0) {
+                segments.put(slot, look(storage, slot, file));
+            } else if (!OTHERS.contains(name)) {
+                odd.add(file);
             }
         }
         Path pages = directory.resolve(ConsumerPage.DIRECTORY);
         Listing.refuseLink(pages);
         if (Files.isDirectory(pages)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(pages)) {
-                files.forEach(this::consumer);
-            }
+            Listing.entries(pages).forEach(this::consumer);
         }
         Path sequences = directory.resolve(ProducerPage.DIRECTORY);
         Listing.refuseLink(sequences);
         if (Files.isDirectory(sequences)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(sequences)) {
-                files.forEach(file -> (file.toString().endsWith(ProducerPage.SUFFIX) ? producers : odd).add(file));
-            }
+            Listing.entries(sequences)
+                    .forEach(file -> (file.toString().endsWith(ProducerPage.SUFFIX) ? producers : odd).add(file));
         }
         odd.sort(null);
     }

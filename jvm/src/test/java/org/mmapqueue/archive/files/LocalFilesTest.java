@@ -14,6 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.support.ArchiveFilesContract;
+import org.mmapqueue.support.UnreadableDirectory;
 
 class LocalFilesTest extends ArchiveFilesContract {
     @Override
@@ -28,6 +29,16 @@ class LocalFilesTest extends ArchiveFilesContract {
             assertTrue(files.delete("a/file"));
             assertTrue(files.deleteDirectory("a"));
             assertEquals(List.of(ArchiveFiles.TEMPORARY), files.directories(""));
+        }
+    }
+
+    /** A shipper and an upkeep try again after an IOException alone. */
+    @Test
+    void aDirectoryThatFailsWhileItIsReadIsAnIoException() {
+        try (ArchiveFiles files = new LocalFiles(UnreadableDirectory.path())) {
+            assertThrows(IOException.class, () -> files.names("a"));
+            assertThrows(IOException.class, () -> files.list("a"));
+            assertThrows(IOException.class, () -> files.directories("a"));
         }
     }
 

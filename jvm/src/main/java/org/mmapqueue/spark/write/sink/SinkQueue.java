@@ -2,7 +2,6 @@ package org.mmapqueue.spark.write.sink;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -281,7 +280,7 @@ public final class SinkQueue implements Closeable {
     private void tidy(String what, Deletion deletion) {
         try {
             deletion.run();
-        } catch (IOException | DirectoryIteratorException e) {
+        } catch (IOException e) {
             LOG.warn(
                     "{} is in {}, and its staged files could not all be deleted, which a later write does: {}",
                     what,

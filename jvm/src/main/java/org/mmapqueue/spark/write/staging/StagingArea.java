@@ -2,7 +2,6 @@ package org.mmapqueue.spark.write.staging;
 
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -14,6 +13,7 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -101,15 +101,14 @@ public final class StagingArea {
     }
 
     private static List<Path> entries(Path directory) throws IOException {
-        List<Path> found = new ArrayList<>();
         if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
-                entries.forEach(found::add);
+            try {
+                return Listing.entries(directory);
             } catch (NoSuchFileException e) {
                 // deleted in between
             }
         }
-        return found;
+        return new ArrayList<>();
     }
 
     // A task of an aborted write may create a file as long as there is a directory. Where deleted files stay while they
