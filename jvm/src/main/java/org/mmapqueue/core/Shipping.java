@@ -207,9 +207,8 @@ public final class Shipping {
                     ConfigKey.ARCHIVE_URI.keyName(), given.uri(), "the archive into which the queue shall be shipped");
         }
         ShipOptions options = options(given);
-        ownConsumer();
         try (ArchiveFiles files = Archives.files(location(given), fileMode())) {
-            return changeArchive(files, options, takesOver);
+            return changeArchive(files, storage(), options, takesOver);
         } catch (IOException | UncheckedIOException e) {
             throw new MmapQueueException(
                     "the queue in " + core.directory() + " could not change to the archive in " + given.uri() + ": "
@@ -218,12 +217,16 @@ public final class Shipping {
         }
     }
 
-    private boolean changeArchive(ArchiveFiles files, ShipOptions options, boolean takesOver) throws IOException {
+    /** As above, on other files, for tests. */
+    boolean changeArchive(ArchiveFiles files, Storage storage, ShipOptions options, boolean takesOver)
+            throws IOException {
+        ownConsumer();
+        LinkStore link = LinkFile.in(storage, core.directory());
         if (Archive.isArchive(files)) {
             Archive there = Archive.open(files);
-            if (isOf(there, link().undamaged())) {
+            if (isOf(there, link.undamaged())) {
                 if (takesOver) {
-                    there.takeOver(core.id(), link());
+                    there.takeOver(core.id(), link);
                 }
                 return false;
             }
@@ -232,9 +235,9 @@ public final class Shipping {
         Archive archive = Archive.create(files);
         // Kept by a crash after the claim: the repeated call knows it for its own.
         Path file = core.directory().resolve(ArchiveLink.NEXT_NAME);
-        LinkStore next = new LinkFile(storage(), file);
+        LinkStore next = new LinkFile(storage, file);
         if (!isOf(archive, next.undamaged())) {
-            storage().delete(file);
+            storage.delete(file);
         }
         if (takesOver) {
             archive.takeOver(core.id(), next);
@@ -242,8 +245,8 @@ public final class Shipping {
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         // Nothing is acked yet: the former archive does not have what this one has.
         archive.claim(new QueueShipSource(core, core.log().storedReader(), consumer, before -> {}, next), options);
-        OverflowFile.delete(storage(), core.directory());
-        ArchiveLink.change(storage(), core.directory());
+        OverflowFile.delete(storage, core.directory());
+        ArchiveLink.change(storage, core.directory());
         return true;
     }
 

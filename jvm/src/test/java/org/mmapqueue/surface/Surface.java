@@ -41,12 +41,14 @@ import org.mmapqueue.archive.ArchiveReader;
 import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.errors.ArchiveUnavailableException;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
@@ -114,7 +116,17 @@ final class Surface implements AutoCloseable {
     private final SplittableRandom random;
     private Reference reference = new Reference();
     private final Map<String, Consumer> handles = new HashMap<>();
-    private final URI archive;
+    /** Another handle of the queue in this process; null if there is none. */
+    private @Nullable MmapQueue second;
+    /** The consumers that it uses. */
+    private final Map<String, Consumer> seconds = new HashMap<>();
+
+    private URI archive;
+    private int archives;
+    /** Archives into which the queue was shipped before, as long as its records follow theirs. */
+    private final List<URI> former = new ArrayList<>();
+    /** The archive has no record before this offset. */
+    private long changedAt;
     /** The payloads that the archive may have, by offset. */
     private List<byte[]> archived = List.of();
 
@@ -143,7 +155,7 @@ final class Surface implements AutoCloseable {
         this.temp = temp;
         this.limit = limit;
         this.random = new SplittableRandom(seed);
-        this.archive = temp.resolve("archive").toUri();
+        this.archive = nextArchive();
         this.directory = next();
         disk.machine(boot);
         open();
@@ -152,6 +164,10 @@ final class Surface implements AutoCloseable {
 
     private Path next() {
         return temp.resolve(temp.getFileName() + "-" + directories++);
+    }
+
+    private URI nextArchive() {
+        return temp.resolve("archive-" + archives++).toUri();
     }
 
     private QueueConfig.Builder plain() {
@@ -440,6 +456,10 @@ final class Surface implements AutoCloseable {
     }
 
     private Consumer handle(String name) {
+        Consumer other = seconds.get(name);
+        if (other != null && random.nextBoolean()) {
+            return other;
+        }
         return handles.computeIfAbsent(name, each -> queue().consumer(each, StartAt.LATEST));
     }
 
@@ -671,6 +691,7 @@ final class Surface implements AutoCloseable {
         if (reference.consumers.size() > 1) {
             String name = nameOf(choice);
             handles.remove(name);
+            seconds.remove(name);
             reference.unsure.add(name);
             queue().deleteConsumer(name);
             reference.unsure.clear();
@@ -679,10 +700,63 @@ final class Surface implements AutoCloseable {
     }
 
     void closeConsumer(int choice) {
-        Consumer open = handles.remove(nameOf(choice));
+        String name = nameOf(choice);
+        Consumer open = handles.remove(name);
         if (open != null) {
             open.close();
-            reference.consumers.get(nameOf(choice)).closed();
+            assertIsGone(seconds.remove(name));
+            reference.consumers.get(name).closed();
+        }
+    }
+
+    private static void assertIsGone(@Nullable Consumer closed) {
+        if (closed != null) {
+            assertThrows(ClosedException.class, closed::peek);
+        }
+    }
+
+    // ---- a second handle in the same process
+
+    /** A second handle opens a consumer, or uses it. */
+    void share(int choice) {
+        MmapQueue other = second;
+        if (other == null) {
+            other = disk.open(config().build());
+            second = other;
+        }
+        MmapQueue used = other;
+        seconds.computeIfAbsent(nameOf(choice), each -> used.consumer(each, StartAt.LATEST));
+    }
+
+    /** One of the handles leaves a consumer: what is in flight stays so if the other one uses it. */
+    void leave(int choice, boolean isSecond, boolean isShared) {
+        String name = nameOf(choice);
+        if (isShared) {
+            share(choice);
+            handles.computeIfAbsent(name, each -> queue().consumer(each, StartAt.LATEST));
+        }
+        Consumer left = (isSecond ? seconds : handles).remove(name);
+        if (left == null) {
+            return;
+        }
+        long inFlight = left.unacked();
+        left.leave();
+        assertIsGone(left);
+        Consumer other = (isSecond ? handles : seconds).get(name);
+        if (other != null) {
+            assertEquals(inFlight, other.unacked());
+        } else {
+            reference.consumers.get(name).closed();
+        }
+    }
+
+    /** The second handle is closed, which leaves its consumers open. */
+    void closeSecond() {
+        seconds.clear();
+        MmapQueue open = second;
+        if (open != null) {
+            second = null;
+            open.close();
         }
     }
 
@@ -795,6 +869,7 @@ final class Surface implements AutoCloseable {
     /** Closes the queue; all is durable then. */
     @Override
     public void close() {
+        closeSecond();
         MmapQueue open = queue;
         if (open != null) {
             handles.clear();
@@ -832,8 +907,15 @@ final class Surface implements AutoCloseable {
 
     private void abandon() {
         handles.clear();
-        MmapQueue open = queue;
+        seconds.clear();
+        abandon(second);
+        second = null;
+        abandon(queue);
         queue = null;
+        Directories.delete(directory);
+    }
+
+    private static void abandon(@Nullable MmapQueue open) {
         if (open != null) {
             try {
                 open.close();
@@ -841,7 +923,6 @@ final class Surface implements AutoCloseable {
                 assertTrue(isInjected(e) || e.getMessage().contains("earlier"), e.toString());
             }
         }
-        Directories.delete(directory);
     }
 
     // After a loss of power or a failed call, a consumer may be where it was before.
@@ -1040,7 +1121,17 @@ final class Surface implements AutoCloseable {
      * @param isShipped whether the queue was shipped since
      */
     private record Backup(
-            Path directory, Reference reference, int segmentSize, int capacity, int aged, boolean isShipped) {}
+            Path directory,
+            Reference reference,
+            int segmentSize,
+            int capacity,
+            int aged,
+            URI archive,
+            boolean isShipped) {
+        Backup shipped() {
+            return new Backup(directory, reference, segmentSize, capacity, aged, archive, true);
+        }
+    }
 
     /** Keeps a copy of the directory, instead of the last one. */
     void backUp() {
@@ -1049,7 +1140,7 @@ final class Surface implements AutoCloseable {
         if (backup != null) {
             Directories.delete(backup.directory);
         }
-        backup = new Backup(copy, reference.copy(), segmentSize, capacity, aged, false);
+        backup = new Backup(copy, reference.copy(), segmentSize, capacity, aged, archive, false);
         open();
     }
 
@@ -1068,6 +1159,14 @@ final class Surface implements AutoCloseable {
         capacity = kept.capacity;
         aged = kept.aged;
         isReplaced |= kept.isShipped;
+        if (!archive.equals(kept.archive)) {
+            archive = kept.archive;
+            changedAt = 0;
+            inArchive.clear();
+        }
+        if (isReplaced) {
+            former.clear();
+        }
         changedOutside();
     }
 
@@ -1088,15 +1187,58 @@ final class Surface implements AutoCloseable {
 
     // ---- the archive
 
+    // A queue that is shipped has claimed its archive: an older copy of its directory has not.
+    private void noteShipped() {
+        if (backup != null && !isReplaced) {
+            backup = backup.shipped();
+        }
+    }
+
+    /** The queue is shipped into another archive from now on, from its first record that was not shipped on. */
+    void changeArchive() throws IOException {
+        if (limit == Limit.LAG || limit == Limit.AGE) {
+            return;
+        }
+        List<ConsumerStats> stats = queue().consumerStats();
+        boolean isBehind = stats.stream().anyMatch(each -> each.archivedRecords() > 0);
+        long shipped = stats.stream()
+                .filter(each -> each.name().equals(SHIP))
+                .mapToLong(ConsumerStats::committedOffset)
+                .findFirst()
+                .orElse(0);
+        close();
+        Path link = directory.resolve(ArchiveLink.FILE_NAME);
+        byte[] before = Files.exists(link) ? Files.readAllBytes(link) : new byte[0];
+        URI next = nextArchive();
+        QueueConfig config = plain().archiveUri(next).archiveHost("host").build();
+        if (isBehind) {
+            String text = assertThrows(MmapQueueException.class, () -> MmapQueue.changeArchive(config, false))
+                    .getMessage();
+            assertTrue(text.contains("only the archive has"), text);
+            assertArrayEquals(before, Files.readAllBytes(link));
+        } else {
+            noteShipped();
+            assertTrue(MmapQueue.changeArchive(config, false));
+            assertFalse(MmapQueue.changeArchive(config, false));
+            if (isReplaced) {
+                former.clear(); // which have records of another history
+            } else {
+                former.add(archive);
+            }
+            isReplaced = false;
+            archive = next;
+            changedAt = shipped;
+            inArchive.clear();
+        }
+        changedOutside();
+    }
+
     void ship(Shipping how, List<Integer> lengths) throws InterruptedException {
         if (limit == Limit.LAG || limit == Limit.AGE) {
             return; // refused beside an archive
         }
         close();
-        if (backup != null && !isReplaced) {
-            backup = new Backup(
-                    backup.directory, backup.reference, backup.segmentSize, backup.capacity, backup.aged, true);
-        }
+        noteShipped();
         QueueConfig.Builder shipping = shipping(config());
         if (how == Shipping.KILLED_BEFORE_THE_ACK && !isReplaced) {
             shipping.shipPeriod(Duration.ofHours(1));
@@ -1211,9 +1353,26 @@ final class Surface implements AutoCloseable {
             assertEquals(0, reference.shipped, "no archive");
             return;
         }
-        TreeSet<Integer> found = inArchive;
-        found.clear();
-        try (Archive opened = Archive.open(Archives.files(archive))) {
+        inArchive.clear();
+        inArchive.addAll(offsets(archive));
+        assertTrue(inArchive.isEmpty() || inArchive.first() >= changedAt, "a record before " + changedAt);
+        TreeSet<Integer> found = new TreeSet<>(inArchive);
+        former.forEach(each -> found.addAll(offsets(each)));
+        int from = found.isEmpty() ? reference.shipped : found.first();
+        for (int offset = from; offset < reference.shipped; offset++) {
+            assertTrue(
+                    found.contains(offset) || reference.missed.contains(offset),
+                    "record " + offset + " was shipped, and is not in the archive");
+        }
+    }
+
+    // The offsets of the records of an archive, which are those of the queue.
+    private TreeSet<Integer> offsets(URI uri) {
+        TreeSet<Integer> found = new TreeSet<>();
+        if (!Files.exists(Path.of(uri).resolve("archive.properties"))) {
+            return found;
+        }
+        try (Archive opened = Archive.open(Archives.files(uri))) {
             for (PartitionEntry entry : opened.partitions()) {
                 ArchivePartition partition = opened.partition(entry);
                 partition.refresh();
@@ -1232,12 +1391,7 @@ final class Surface implements AutoCloseable {
         } catch (IOException e) {
             throw new AssertionError(e);
         }
-        int from = found.isEmpty() ? reference.shipped : found.first();
-        for (int offset = from; offset < reference.shipped; offset++) {
-            assertTrue(
-                    found.contains(offset) || reference.missed.contains(offset),
-                    "record " + offset + " was shipped, and is not in the archive");
-        }
+        return found;
     }
 
     // A limit drops records of a consumer, which learns of that with its next call.

@@ -150,7 +150,14 @@ class SurfaceTest {
                         .as((name, start) ->
                                 named("create " + name + " " + start.kind(), surface -> surface.create(name, start))),
                 choice().map(who -> named("delete consumer " + who, surface -> surface.delete(who))),
-                choice().map(who -> named("close consumer " + who, surface -> surface.closeConsumer(who))));
+                choice().map(who -> named("close consumer " + who, surface -> surface.closeConsumer(who))),
+                choice().map(who -> named("second handle: consumer " + who, surface -> surface.share(who))),
+                Combinators.combine(choice(), Arbitraries.of(true, false), Arbitraries.of(true, false))
+                        .as((who, isSecond, isShared) -> named(
+                                (isSecond ? "second" : "first") + " handle leaves consumer " + who
+                                        + (isShared ? ", which both use" : ""),
+                                surface -> surface.leave(who, isSecond, isShared))),
+                Arbitraries.just(named("close the second handle", Surface::closeSecond)));
     }
 
     private static Arbitrary<Named> whole() {
@@ -226,7 +233,12 @@ class SurfaceTest {
     }
 
     private static Arbitrary<Named> shipping() {
-        return Combinators.combine(Arbitraries.of(Surface.Shipping.class), lengths())
-                .as((how, lengths) -> named("ship: " + how + " " + lengths, surface -> surface.ship(how, lengths)));
+        return Arbitraries.frequencyOf(
+                Tuple.of(
+                        5,
+                        Combinators.combine(Arbitraries.of(Surface.Shipping.class), lengths())
+                                .as((how, lengths) ->
+                                        named("ship: " + how + " " + lengths, surface -> surface.ship(how, lengths)))),
+                Tuple.of(1, Arbitraries.just(named("change the archive", Surface::changeArchive))));
     }
 }
