@@ -158,6 +158,19 @@ def test_show_in_hexadecimal(command_line: CommandLine, open_queue: Open) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("tail", ["--format", "%o"]), ("pop", ["--format", "%o"]), ("show", ["--hex", "0"])],
+    ids=["tail", "pop", "show"],
+)
+def test_json_has_no_other_form(
+    command_line: CommandLine, queue: mmapqueue.Queue, command: str, words: list[str]
+) -> None:
+    ended = command_line.call(command, queue.path, *words, "--json")
+    assert (ended.status, ended.out) == (2, "")
+    assert f"use it without {words[0]}" in ended.err
+
+
 def test_a_terminal_shows_the_same(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     for words in (["tail", queue.path], ["show", queue.path, "0..3", "--hex"], ["tail", queue.path, "--json"]):
         ended = command_line.terminal(*words)

@@ -112,6 +112,7 @@ def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, c
     assert command_line.call("ship", copy, "--to", archive, "--once", "--host", "node-2").status == 0
     ended = command_line.call(*command, "--host", "node-2")
     assert (ended.status, "another directory with this queue has shipped it last" in ended.err) == (1, True)
+    assert "could not be shipped: queue " in ended.err
     assert command_line.call(*command, "--host", "node-2", "--take-over").status == 0
     assert len(payloads(archive)) == 100
 
@@ -417,6 +418,8 @@ def test_missing_records_are_shown_and_marked(command_line: CommandLine, closed:
     assert "has no partition 7" in ended.err
     for wrong in ("0:9-8", "0", "0:5", "x:1-2", "0:-1-2"):
         assert command_line.call("archive", archive, "--mark-lost", wrong).status == 2
+    ended = command_line.call("archive", archive, "--mark-lost", "0:0-9", "--delete-consumer", "report")
+    assert (ended.status, "only one of --delete-consumer and --mark-lost" in ended.err) == (2, True)
 
 
 def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Path) -> None:

@@ -30,10 +30,12 @@ class RecordPrinter:
         as_json: Whether to print a JSON object for each record instead.
 
     Raises:
-        ConfigError: The format has an unknown letter or escape.
+        ConfigError: The format has an unknown letter or escape, or has no effect because of `as_json`.
     """
 
     def __init__(self, template: str = LINES, *, as_json: bool = False) -> None:
+        if as_json and template != LINES:
+            raise ConfigError("--json prints objects, which have all fields: use it without --format")
         self._as_json = as_json
         self._is_terminal = sys.stdout.isatty()
         self._parts = self._parsed(template)

@@ -33,6 +33,8 @@ def show(
     as_json: AsJson = False,
 ) -> int:
     """Show records by their offsets. Moves no consumer; runs beside the process that writes."""
+    if as_hex and as_json:
+        raise ConfigError("--json prints payloads as text or base64: use it without --hex")
     first, last = _range(offsets)
     status = DONE
     with open_to_read(directory) as queue:

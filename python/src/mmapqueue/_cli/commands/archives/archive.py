@@ -62,6 +62,8 @@ def archive(
     as_json: AsJson = False,
 ) -> int:
     """Show the partitions of an archive, the hosts that ship them, missing records, and the lag of its consumers."""
+    if delete is not None and lost is not None:
+        raise typer.BadParameter("only one of --delete-consumer and --mark-lost is possible")
     marked = None if lost is None else _range(lost)
     target = location("URI", uri)
     standalone.start_quickly()

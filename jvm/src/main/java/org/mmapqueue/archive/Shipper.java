@@ -15,6 +15,7 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -251,7 +252,7 @@ public final class Shipper implements AutoCloseable {
         if (stats.failure().isEmpty()) {
             failingSince = System.nanoTime();
             pauseNanos = FIRST_PAUSE_NANOS;
-            LOG.warn("shipping {} has failed and is repeated until it succeeds: {}", what, e.toString());
+            LOG.warn("shipping {} has failed and is repeated until it succeeds: {}", what, line(e));
         } else {
             pauseNanos = Math.min(MOST_PAUSE_NANOS, 2 * Math.max(FIRST_PAUSE_NANOS, pauseNanos));
         }
@@ -261,12 +262,15 @@ public final class Shipper implements AutoCloseable {
     private void end(Throwable e) {
         isAborted = true; // its upkeep may have no right to the partition any more
         failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
-        LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, e.toString());
+        LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, line(e));
         state(stats.failures() + 1, Optional.of(line(e)), true);
     }
 
+    // Other classes say what the text does not: that of NoSuchFileException is the path alone.
     private static String line(Throwable e) {
-        return e.toString().replace('\n', ' ');
+        boolean saysAll = e.getMessage() != null
+                && (e instanceof MmapQueueException || e.getClass().equals(IOException.class));
+        return (saysAll ? e.getMessage() : e.toString()).replace('\n', ' ');
     }
 
     private void state(long failures, Optional<String> why, boolean hasEnded) {

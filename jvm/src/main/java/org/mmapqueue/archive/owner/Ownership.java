@@ -110,7 +110,9 @@ public final class Ownership {
         if (isOther) {
             throw new ArchiveException(where + ", and another directory with this queue has shipped it last: host "
                     + newest.host() + ", since " + newest.claimed() + ", epoch " + newest.epoch() + "; this directory "
-                    + (link.isEmpty() ? "never" : "at epoch " + link.get().epoch())
+                    + (link.isEmpty()
+                            ? "never, or not since it has left this archive"
+                            : "at epoch " + link.get().epoch())
                     + ". Of two copies of a directory, or a directory and its backup, only one can be shipped. If this"
                     + " one shall be shipped from now on, take the partition over");
         }
