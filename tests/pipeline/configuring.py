@@ -28,6 +28,7 @@ def pipeline(
 ADDRESS = (
     "an address is HOST:PORT with a port of 0 to 65535, such as 127.0.0.1:4317 or [::1]:4317; :4317 means all addresses"
 )
+REMOTE = "the address of a server is HOST:PORT with a port of 1 to 65535, such as oap:11800 or [2001:db8::1]:4317"
 URL = (
     "a URL begins with http:// or https://, and has a host and, if any, a port of 1 to 65535, such as "
     "https://shop.example:8443/logs"

@@ -15,6 +15,7 @@ from pipeline.configuring import (
     OTLP,
     RECEIVERS,
     REFERENCES,
+    REMOTE,
     SERVER,
     SIZE,
     SPARK,
@@ -380,6 +381,13 @@ BAD: dict[str, tuple[str, list[str]]] = {
             ]
         ],
     ),
+    "archive_host": (
+        pipeline(queue="{dir: q, archive_uri: a, archive_host: ''}"),
+        [
+            "4: pipes[0].queue.archive_host: '' is invalid: a name of a host has 1 to 100 letters, digits, '_', '-' "
+            "or '.', no '.' or '-' first"
+        ],
+    ),
     "URLs": (
         pipeline(
             pipe="fetchers: [{type: prometheus, targets: ['http://h:9100/metrics', 'http://h:0/']}]\n"
@@ -392,7 +400,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             f"6: pipes[0].fetchers[0].targets[1]: 'http://h:0/' is invalid: {URL}",
             f"8: pipes[0].senders[0].url: 'http://***@127.0.0.1:99999/x' is invalid: {URL}",
             f"9: pipes[0].senders[1].endpoint: 'https://:4318' is invalid with protocol: http: {URL}",
-            f"10: pipes[0].senders[2].endpoint: 'http://h:4317' is invalid with protocol: grpc: {ADDRESS}",
+            f"10: pipes[0].senders[2].endpoint: 'http://h:4317' is invalid with protocol: grpc: {REMOTE}",
         ],
     ),
     "headers": (

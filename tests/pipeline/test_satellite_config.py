@@ -189,7 +189,7 @@ def test_nothing_that_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     ("variable", "value", "line"),
     [
         ("CONNECTIONS", "no", "15: servers[0].max_connections: 'no' is invalid; allowed: a whole number, 1 to 1000000"),
-        ("BACKEND", "oap", "33: pipes[0].senders[0].endpoint: 'oap' is invalid: an address is HOST:PORT"),
+        ("BACKEND", "oap", "33: pipes[0].senders[0].endpoint: 'oap' is invalid: the address of a server is HOST:PORT"),
     ],
 )
 def test_refused_values_have_the_lines_of_the_file(variable: str, value: str, line: str, tmp_path: Path) -> None:

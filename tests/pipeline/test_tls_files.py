@@ -45,6 +45,7 @@ SERVERS = (
 )
 RECEIVER = "{type: syslog, listen: 'tls+tcp://:0', tls: {certificate: empty, key: server.key}}"
 BACKEND = "{type: skywalking, server: grpc, backend: {endpoint: 'a:1', tls: {ca: text}}}"
+FETCHER = "{type: prometheus, targets: ['https://a/metrics'], ca: text}"
 SENDER = "{type: http, url: 'https://a', tls: {certificate: server.pem, key: text}}"
 
 
@@ -100,7 +101,7 @@ def test_files_that_are_right_have_no_fault(made: Path) -> None:
 
 def test_a_configuration_with_wrong_files_is_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = files / "shop.yaml"
-    pipe = f"senders: [{SENDER}]"
+    pipe = f"fetchers: [{FETCHER}]\nsenders: [{SENDER}]"
     receivers = f"{OTLP}, {{type: http, server: http}}, {RECEIVER}, {BACKEND}"
     file.write_text(pipeline(servers=", ".join(SERVERS), receivers=receivers, pipe=pipe))
     for command in ("check", "gather", "process"):
@@ -110,7 +111,8 @@ def test_a_configuration_with_wrong_files_is_refused(files: Path, capsys: pytest
             f"{file}:1: servers[1].tls.client_ca: '{files}/text' {NO_CERTIFICATE}",
             f"{file}:5: pipes[0].receivers[2].tls.certificate: '{files}/empty' is empty",
             f"{file}:5: pipes[0].receivers[3].backend.tls.ca: '{files}/text' {NO_CERTIFICATE}",
-            f"{file}:6: pipes[0].senders[0].tls.key: '{files}/text' {NO_KEY}",
+            f"{file}:6: pipes[0].fetchers[0].ca: '{files}/text' {NO_CERTIFICATE}",
+            f"{file}:7: pipes[0].senders[0].tls.key: '{files}/text' {NO_KEY}",
         ]
 
 

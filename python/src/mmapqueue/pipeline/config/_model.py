@@ -66,9 +66,26 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _ORIGIN = re.compile(r"\*|[A-Za-z][A-Za-z0-9+.-]*://[^\s/,@]+")
 
 
+_SERVER = "the address of a server is HOST:PORT with a port of 1 to 65535, such as oap:11800 or [2001:db8::1]:4317"
+
+
+def _check_server(value: str) -> str:
+    host, _, port = check_address(value).rpartition(":")
+    if not host or int(port) == 0:
+        raise ValueError(_SERVER)
+    return value
+
+
 def check_addresses(value: str) -> str:
-    """Returns addresses, separated by commas, without blanks; raises ValueError if one is invalid or repeated."""
-    addresses = [check_address(each.strip()) for each in value.split(",")]
+    """Returns addresses of servers, separated by commas, without blanks.
+
+    Raises:
+        ValueError: One is invalid or repeated.
+    """
+    try:
+        addresses = [_check_server(each.strip()) for each in value.split(",")]
+    except ValueError:
+        raise ValueError(_SERVER) from None
     if len(set(addresses)) < len(addresses):
         raise ValueError(f"an address is repeated in {value}")
     return ",".join(addresses)
@@ -89,7 +106,7 @@ def check_url(value: str) -> str:
 
 #: "HOST:PORT"; port 0 means any free one.
 Address = Annotated[str, AfterValidator(check_address)]
-#: One or several "HOST:PORT", separated by commas.
+#: One or several "HOST:PORT" of servers to connect to, separated by commas.
 Addresses = Annotated[str, AfterValidator(check_addresses)]
 #: "http://HOST…" or "https://HOST…".
 Url = Annotated[str, AfterValidator(check_url), Field(json_schema_extra={"pattern": "^https?://"})]
@@ -154,6 +171,12 @@ class ClientTls(Options):
     ca: NonEmptyPath | None = None
     certificate: NonEmptyPath | None = None
     key: NonEmptyPath | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ClientTls:
+        if self.key is not None and self.certificate is None:
+            raise Refused("key has no effect without certificate", "key")
+        return self
 
 
 class Server(Options):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.config._refused import Refused
@@ -42,6 +43,15 @@ _WITHOUT_EFFECT = {
     "on_damage": "Spark reads the records; damage is handled as by its data source",
     "dead_letter_dir": "use `dead_letter: {dir: …}` of the pipe",
 }
+
+
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+def _check_host(name: str) -> str:
+    if _HOST.fullmatch(name) is None:
+        raise ValueError("a name of a host has 1 to 100 letters, digits, '_', '-' or '.', no '.' or '-' first")
+    return name
 
 
 class QueueKeys(Options):
@@ -94,7 +104,7 @@ class QueueKeys(Options):
     archive_uri: Annotated[Annotated[str, Field(min_length=1)] | NonEmptyPath, BeforeValidator(_path_or_uri)] | None = (
         None
     )
-    archive_host: str | None = None
+    archive_host: Annotated[str, AfterValidator(_check_host)] | None = None
     archive_codec: Literal["none", "zstd"] | None = None
     archive_retain: Annotated[Duration, Field(le=_LONG // 1_000_000 * _MS)] | None = None
     ship_period: Annotated[Duration, Field(ge=_MS, le=_INT * _MS)] | None = None

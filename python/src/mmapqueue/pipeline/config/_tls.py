@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
@@ -12,7 +13,6 @@ from mmapqueue.pipeline.config._model import ClientTls, Tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mmapqueue.pipeline.config._problems import Location
 
@@ -39,10 +39,12 @@ class _Encrypted(Exception):
 
 
 def tls_in(part: Any, at: Location = ()) -> Iterator[tuple[Location, Tls | ClientTls]]:
-    """The TLS settings in a part of a configuration, and their locations in it."""
+    """The TLS settings in a part of a configuration, and their locations in it; an authority alone is one, too."""
     if isinstance(part, Tls | ClientTls):
         yield at, part
     elif isinstance(part, BaseModel):
+        if isinstance(ca := getattr(part, "ca", None), Path):
+            yield at, ClientTls(ca=ca)
         for key, each in part:
             yield from tls_in(each, (*at, key))
     elif isinstance(part, tuple | list):

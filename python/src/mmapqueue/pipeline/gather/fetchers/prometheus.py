@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode
-from mmapqueue.pipeline.config import Url
+from mmapqueue.pipeline.config import ClientTls, Url, tls_context
 from mmapqueue.pipeline.config._headers import check_headers
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather import bodies
@@ -64,7 +64,11 @@ class PrometheusFetcher(Fetcher):
         return self
 
     async def run(self, host: Host) -> None:
-        """As `Fetcher.run`."""
+        """As `Fetcher.run`.
+
+        Raises:
+            ConfigError: The file `ca` cannot be read, or is no certificate.
+        """
         timeout = aiohttp.ClientTimeout(total=self.timeout.total_seconds())
         seconds = self.timeout.total_seconds()
         headers = {
@@ -75,7 +79,7 @@ class PrometheusFetcher(Fetcher):
         }
         # Decompressed here, since aiohttp takes compressed data that is cut off for whole.
         async with aiohttp.ClientSession(
-            timeout=timeout, headers=headers, connector=self._connector(), auto_decompress=False
+            timeout=timeout, headers=headers, connector=self._connector(host), auto_decompress=False
         ) as session:
             scrapes = [asyncio.create_task(self._follow(host, session, each)) for each in self.targets]
             try:
@@ -85,13 +89,13 @@ class PrometheusFetcher(Fetcher):
                     each.cancel()
                 await asyncio.gather(*scrapes, return_exceptions=True)
 
-    def _connector(self) -> aiohttp.TCPConnector:
+    def _connector(self, host: Host) -> aiohttp.TCPConnector:
         # Without a limit of connections, so that targets that do not answer delay no others.
         if self.ca is None:
             return aiohttp.TCPConnector(limit=0)
-        import ssl
-
-        return aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context(cafile=self.ca))
+        return aiohttp.TCPConnector(
+            limit=0, ssl=tls_context(ClientTls(ca=self.ca), f"pipe {host.pipe}: fetcher prometheus")
+        )
 
     async def _follow(self, host: Host, session: aiohttp.ClientSession, target: str) -> None:
         async for _ in every(self.interval):
