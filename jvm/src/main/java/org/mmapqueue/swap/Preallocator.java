@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.SegmentRing;
 
@@ -69,29 +70,41 @@ final class Preallocator {
         }
         boolean done = false;
         try {
-            if (!isFilled) {
-                if (isFound && ring.geometry().segmentSize() > ring.blocks().large()) {
-                    syncLength(slot, number);
-                }
-                slot.file.fill(blockSize);
-                if (isNew) {
-                    filled.made(number, blockSize);
-                }
-            }
-            mapAhead(slot);
+            Closing.all(
+                    () -> {
+                        if (!isFilled) {
+                            fill(slot, number, blockSize, isNew, isFound);
+                        }
+                        mapAhead(slot);
+                    },
+                    () -> closeUnlessMapped(slot));
             done = true;
         } finally {
             lock.lock();
             try {
                 slot.filling = false;
                 slot.preallocatedId = done ? id : Slot.NONE;
-                if (!slot.file.isMapped()) {
-                    slot.file.detach().close();
-                }
                 changed.signalAll();
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private void fill(Slot slot, int number, int blockSize, boolean isNew, boolean isFound) throws IOException {
+        if (isFound && ring.geometry().segmentSize() > ring.blocks().large()) {
+            syncLength(slot, number);
+        }
+        slot.file.fill(blockSize);
+        if (isNew) {
+            filled.made(number, blockSize);
+        }
+    }
+
+    // Called by the thread that fills the slot. A network file system may write what was filled only now.
+    private static void closeUnlessMapped(Slot slot) throws IOException {
+        if (!slot.file.isMapped()) {
+            slot.file.detach().close();
         }
     }
 

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.support.Waiting;
 
-/** A reader wants a segment whose slot is filled for a later one meanwhile. */
+/** Other threads want a slot that is being filled. */
 @Timeout(120)
 class FilledDuringEvictionTest extends DiscardedFiles {
     private final CountDownLatch filling = new CountDownLatch(1);
@@ -58,5 +58,35 @@ class FilledDuringEvictionTest extends DiscardedFiles {
         storage.whileFilling = () -> {};
         write(CAPACITY);
         assertReads(writer, CAPACITY);
+    }
+
+    @Test
+    void aFileThatCannotBeFilledNorClosedStopsNoOtherThread() throws Exception {
+        storage.whileFilling = () -> {
+            filling.countDown();
+            await(finish);
+            throw new IOException("the file could not be filled");
+        };
+        preallocating = Waiting.start(() -> {
+            writer.preallocate(0);
+            return true;
+        });
+        await(filling);
+        Waiting.Running<Boolean> other = Waiting.start(() -> {
+                    writer.preallocate(0);
+                    return true;
+                })
+                .untilItIsIn(SlotTable.class, "awaitUninterruptibly");
+        storage.whileFilling = () -> {};
+        storage.beforeClosing = () -> {
+            storage.beforeClosing = () -> {};
+            throw new IOException("the file could not be closed");
+        };
+        finish.countDown();
+        IOException failure = assertThrows(IOException.class, () -> preallocating.result());
+        assertEquals("the file could not be filled", failure.getMessage());
+        other.result();
+        write(0);
+        assertReads(writer, 0);
     }
 }
