@@ -18,6 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.spark.common.Closing;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
@@ -97,8 +98,9 @@ public class QueueCatalog implements StagingTableCatalog {
         }
         QueueTable made = newTable(table, partitions, properties);
         try {
-            WritablePartitions.makeAndOpen(made.location().directory("CREATE TABLE"), made.options())
-                    .forEach(MmapQueue::close);
+            Closing.all(
+                    WritablePartitions.makeAndOpen(made.location().directory("CREATE TABLE"), made.options()),
+                    MmapQueue::close);
         } catch (ConfigException | IllegalArgumentException e) {
             throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
         }

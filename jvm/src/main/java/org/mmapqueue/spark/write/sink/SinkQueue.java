@@ -74,7 +74,7 @@ public final class SinkQueue implements Closeable {
         List<MmapQueue> all = new ArrayList<>(known);
         all.addAll(added);
         partitions = List.copyOf(all);
-        opened.subList(0, known.size()).forEach(MmapQueue::close);
+        Closing.all(opened.subList(0, known.size()), MmapQueue::close);
     }
 
     // A queue stays open when its directory is moved away; writes would go to the wrong queue.
