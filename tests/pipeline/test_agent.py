@@ -1,14 +1,16 @@
-"""The stop of an agent."""
+"""The stop of an agent, and of its parts."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
+from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent, PipeHost
 from mmapqueue.pipeline.gather.receivers.statsd import StatsdReceiver
 
 from .configuring import load_text
+from .receiving import free_port
 
 SECONDS = 60
 NUMBER = 3
@@ -47,3 +49,36 @@ def test_receivers_stop_at_once_and_one_that_fails_ends_no_other(
     asyncio.run(asyncio.wait_for(run(), SECONDS))
     # The queue was open for each of the others.
     assert ended == [False] * (NUMBER - 1)
+
+
+def test_receivers_that_are_replaced_stop_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = [free_port() for _ in range(NUMBER)]
+
+    def configured(connections: int) -> Pipeline:
+        receivers = [f"{{type: statsd, listen: 'tcp://127.0.0.1:{p}', max_connections: {connections}}}" for p in ports]
+        loaded: Pipeline = load_text(tmp_path, FILE.replace(RECEIVERS, ", ".join(receivers)))
+        return loaded
+
+    stop = StatsdReceiver.stop
+
+    async def run() -> None:
+        begun, stopping = asyncio.Event(), 0
+
+        async def together(receiver: StatsdReceiver) -> None:
+            """Ends when all have begun."""
+            nonlocal stopping
+            stopping += 1
+            if stopping == NUMBER:
+                begun.set()
+            await begun.wait()
+            await stop(receiver)
+
+        async with Agent(configured(1)) as agent:
+            monkeypatch.setattr(StatsdReceiver, "stop", together)
+            await agent.change(configured(2))
+            assert stopping == NUMBER
+            for port in ports:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), SECONDS))

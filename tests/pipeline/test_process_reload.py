@@ -2,19 +2,23 @@
 
 import json
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mmapqueue.pipeline import Event
+from mmapqueue.pipeline.event_pb2 import Batch
 from mmapqueue.pipeline.process import runner
 from mmapqueue.pipeline.process.runner import Processor, StartError
+from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from mmapqueue.pipeline.process.senders.spark import SparkSender
 from mmapqueue.pipeline.telemetry import ProcessTelemetry
 
 from .processing import FAST, line, lines, parquet, pipeline, processing, push
-from .receiving import HttpReceiver, http_receiver, until
+from .receiving import GrpcReceiver, HttpReceiver, grpc_receiver, http_receiver, until
 
 RECORDS = 200
 
@@ -117,3 +121,48 @@ def test_a_sender_whose_receiver_is_away_is_changed_at_once(
             finally:
                 processor.request_stop()
                 waiting.join()
+
+
+def lines_in(receiver: GrpcReceiver) -> "Counter[bytes]":
+    """The lines that a receiver of events has got, and how often."""
+    batches = [Batch.FromString(message) for call in receiver.calls for message in call.messages]
+    return Counter(Event.FromString(each).data for batch in batches for each in batch.events)
+
+
+def test_a_sender_whose_first_server_is_away_goes_on_with_the_others(spark: Any, tmp_path: Path) -> None:
+    def backend(*addresses: str) -> EventsSender:
+        return EventsSender.model_validate({"name": "s", "endpoint": ",".join(addresses), "batch": FAST})
+
+    def run_of(processor: Processor) -> Any:
+        (query,) = [each._query for each in processor.queries if each.name == "p.s"]
+        assert query is not None
+        return query.runId
+
+    with grpc_receiver() as (gone, _):
+        pass
+    push(tmp_path / "queue", lines(RECORDS))
+    with grpc_receiver() as (second, at_second), grpc_receiver() as (third, at_third):
+        before = pipeline(tmp_path, backend(gone, second), sender(tmp_path, "other"))
+        with processing(spark, before) as processor:
+            waiting = threading.Thread(target=processor.wait)
+            waiting.start()
+            try:
+                until(lambda: len(lines_in(at_second)) == RECORDS, "sent to the second server")
+                run = run_of(processor)
+                # Nothing changes; another sender changes.
+                processor.change(pipeline(tmp_path, backend(gone, second), sender(tmp_path, "other")))
+                processor.change(pipeline(tmp_path, backend(gone, second), sender(tmp_path, "other", "elsewhere")))
+                push(tmp_path / "queue", lines(RECORDS, RECORDS))
+                until(lambda: len(lines_in(at_second)) == 2 * RECORDS, "the sender has gone on")
+                assert run_of(processor) == run
+                # Its addresses change, while it sends.
+                push(tmp_path / "queue", lines(RECORDS, 2 * RECORDS))
+                processor.change(pipeline(tmp_path, backend(gone, third), sender(tmp_path, "other", "elsewhere")))
+                push(tmp_path / "queue", lines(RECORDS, 3 * RECORDS))
+                until(lambda: len(lines_in(at_second) + lines_in(at_third)) == 4 * RECORDS, "all are sent")
+                assert len(lines_in(at_third)) >= RECORDS
+                assert run_of(processor) != run
+            finally:
+                processor.request_stop()
+                waiting.join()
+    assert lines_in(at_second) + lines_in(at_third) == Counter(line(i) for i in range(4 * RECORDS))
