@@ -858,7 +858,8 @@ public final class MmapQueue implements AutoCloseable {
     /**
      * Forgets the archive into which a queue was shipped: it is not shipped any more. To ship it into another archive, call
      * {@link #changeArchive}, which forgets nothing if it fails: after this call even the same archive refuses the queue
-     * as that of another directory, until {@link #takeOver}.
+     * as that of another directory, until {@link #takeOver}. Consumer {@code ship} stays, and retains the records that were
+     * not shipped, until it is deleted.
      *
      * @param directory the queue's directory
      * @return false if the queue was never shipped

@@ -285,14 +285,17 @@ public final class Shipping {
         }
     }
 
-    // Throws LockedException if another process ships. The consumer's lock is held until the queue is closed.
+    // Throws LockedException if another process ships. The consumer's lock is held until the queue is closed. A queue
+    // that was never shipped has no such consumer, and gets none: it would retain all records.
     private void ownConsumer() {
         if (shipper != null || !core.settings().readOnly()) {
             throw new LockedException(
                     "the queue in " + core.directory() + " is open in this process: close it first",
                     ProcessHandle.current().pid());
         }
-        core.consumer(CONSUMER, StartAt.EARLIEST);
+        if (core.consumerNames().contains(CONSUMER)) {
+            core.consumer(CONSUMER, StartAt.EARLIEST);
+        }
     }
 
     private LinkStore link() {

@@ -186,6 +186,24 @@ class ShippedDirectoryTest {
     }
 
     @Test
+    void aQueueThatWasNeverShippedGetsNoConsumerThatRetainsItsRecords() throws Exception {
+        MmapQueue.open(QueueConfig.builder(queue()).build()).close();
+        Files.writeString(temp.resolve("file"), "no directory");
+        assertFalse(MmapQueue.leaveArchive(queue()));
+        assertFalse(MmapQueue.takeOver(queue(), temp.resolve("none").toUri()));
+        assertThrows(
+                MmapQueueException.class,
+                () -> MmapQueue.changeArchive(
+                        QueueConfig.builder(queue())
+                                .archiveUri(temp.resolve("file").toUri())
+                                .build(),
+                        false));
+        try (MmapQueue queue = MmapQueue.openToRead(queue())) {
+            assertEquals(List.of(), queue.consumers());
+        }
+    }
+
+    @Test
     void anInterruptedChangeOfTheArchiveIsRepeated() throws Exception {
         ship(queue());
         byte[] link = Files.readAllBytes(queue().resolve(LINK));
