@@ -281,6 +281,26 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
     assert f"mmapqueue: server grpc: cannot listen on {address}" in err
 
 
+@pytest.mark.parametrize(
+    ("spark", "reason"),
+    [
+        ("master: nonsense", "[JAVA_GATEWAY_EXITED]"),  # spark-submit refuses it.
+        ("conf: {spark.executor.heartbeatInterval: 1h}", "spark.executor.heartbeatInterval"),  # The session does.
+    ],
+)
+def test_a_spark_that_does_not_start_is_one_line(spark: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    senders = "senders: [{type: spark, format: noop}]"
+    file.write_text(f"spark: {{{spark}}}\npipes: [{{name: a, queue: {{dir: q, capacity: 32m}}, {senders}}}]\n")
+    with running("process", str(file)) as process:
+        _, err = process.communicate(timeout=_SECONDS)
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    last = err.splitlines()[-1]
+    assert last.startswith("mmapqueue: Spark did not start: ")
+    assert reason in last
+
+
 def test_a_queue_that_contradicts_its_directory_is_refused(tmp_path: Path) -> None:
     with mmapqueue.Queue(tmp_path / "q", capacity="1m", segment_size="64k"):
         pass

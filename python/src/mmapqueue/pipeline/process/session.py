@@ -28,8 +28,11 @@ def session(pipeline: Pipeline) -> SparkSession:
 
     Raises:
         mmapqueue.JarNotFound: This installation carries no jar.
+        mmapqueue.MmapQueueError: Spark did not start.
     """
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     settings = pipeline.spark
@@ -52,6 +55,11 @@ def session(pipeline: Pipeline) -> SparkSession:
         for key, value in properties.items():
             if key not in given:
                 builder = builder.config(key, value)
-        spark = mmapqueue.configure(builder).getOrCreate()
+        try:
+            spark = mmapqueue.configure(builder).getOrCreate()
+        except (Py4JError, PySparkException) as error:
+            reason = error.java_exception.toString() if isinstance(error, Py4JJavaError) else error
+            # The JVM has written the rest to stderr.
+            raise mmapqueue.MmapQueueError(f"Spark did not start: {str(reason).splitlines()[0]}") from error
     spark.sparkContext.setLogLevel("WARN")
     return spark
