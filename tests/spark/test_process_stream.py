@@ -197,8 +197,10 @@ def test_an_exception_ends_the_query_and_redelivers_all_records_of_the_batch(wor
             "record 5 of partition 0, which is not in the micro-batch: that has 5 records of partition 0, offsets 0..4",
         ),
         (
-            lambda batch: acked(batch).union(outcomes(batch.where("offset = 2"), "'nack'")),
-            "two outcomes for record 2 of partition 0",
+            lambda batch: outcomes(batch, "'ack'", "NULL AS delay").union(
+                outcomes(batch.where("offset = 2"), "'nack'", "1.5 AS delay")
+            ),
+            "two different outcomes for record 2 of partition 0: ack, and nack with a delay of 1.5 s",
         ),
         (lambda batch: outcomes(batch, "'nack'", "-1 AS delay"), "delay = -1.0 of record 0 of partition 0; allowed"),
         (lambda batch: outcomes(batch, "'dead-letter'"), "outcome 'dead-letter', but dead_letter_dir"),
@@ -237,6 +239,21 @@ def test_dead_letters_move_to_their_queue(work: Work, fill: Fill, spark: SparkSe
         assert queue.lag() == 0
     with mmapqueue.Queue(dead, spark=spark) as letters:
         assert [message.data for message in letters] == [b"record 2", b"record 7", b"record 12", b"record 17"]
+
+
+def test_dead_letters_count_when_their_queue_has_taken_them(
+    work: Work, fill: Fill, spark: SparkSession, tmp_path: Path
+) -> None:
+    fill([b"x" * 2000] * 10)
+    dead = tmp_path / "dead"
+    with (
+        mmapqueue.Queue(dead, spark=spark, capacity=8192, max_event_size=4000) as letters,
+        mmapqueue.Queue(work.path, spark=spark, dead_letter_dir=dead, max_attempts=5, **SMALL) as queue,
+    ):
+        query = work.run(lambda batch: outcomes(batch, "'dead-letter'"), queue=queue)
+        assert 0 < letters.qsize() < 10
+        assert figures(query)["dead_lettered"] == str(letters.qsize())
+        assert queue.lag() == 10 - letters.qsize()
 
 
 def test_used_up_attempts_are_dead_letters(work: Work, fill: Fill, spark: SparkSession, tmp_path: Path) -> None:

@@ -50,7 +50,13 @@ record Outcomes(SortedMap<Integer, SortedMap<Long, Outcome>> byPartition) {
      * @param delayMicros the delay of a nack; -1 for the default
      * @param reason the reason of a dead letter; null for none
      */
-    record Outcome(Kind kind, long delayMicros, String reason) {}
+    record Outcome(Kind kind, long delayMicros, String reason) {
+        private String text() {
+            return kind.text
+                    + (delayMicros < 0 ? "" : " with a delay of " + delayMicros / 1e6 + " s")
+                    + (reason == null ? "" : " with the reason '" + reason + "'");
+        }
+    }
 
     /**
      * The same outcome for each record.
@@ -95,7 +101,8 @@ record Outcomes(SortedMap<Integer, SortedMap<Long, Outcome>> byPartition) {
                 Outcome other = all.computeIfAbsent(partition, unused -> new TreeMap<>())
                         .putIfAbsent(offset, outcome);
                 if (other != null && !other.equals(outcome)) {
-                    throw new IllegalArgumentException("two outcomes for " + what + ": " + other + " and " + outcome);
+                    throw new IllegalArgumentException(
+                            "two different outcomes for " + what + ": " + other.text() + ", and " + outcome.text());
                 }
             }
         }

@@ -207,15 +207,14 @@ final class WorkPartition implements AutoCloseable {
 
     private void requeue(long offset, int attempts, Outcomes.Outcome outcome) {
         try {
-            if (outcome != null) {
-                counts[outcome.kind().ordinal()]++;
-            }
             if (outcome != null && outcome.kind() == Outcomes.Kind.DEAD_LETTER) {
                 if (outcome.reason() != null) {
                     LOG.warn("record {} of {} is a dead letter: {}", offset, options, shortened(outcome.reason()));
                 }
-                consumer.deadLetter(offset);
+                consumer.deadLetter(offset); // throws if its queue does not take it
+                counts[Outcomes.Kind.DEAD_LETTER.ordinal()]++;
             } else {
+                counts[Outcomes.Kind.NACK.ordinal()] += outcome == null ? 0 : 1;
                 long given = outcome == null ? -1 : outcome.delayMicros();
                 consumer.nack(
                         offset, Duration.of(given >= 0 ? given : options.retryMicros(attempts), ChronoUnit.MICROS));
