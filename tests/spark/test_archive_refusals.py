@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark import __version__ as spark_version
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Row, SparkSession
 
 import mmapqueue
@@ -72,6 +73,17 @@ def test_writes_of_frames(spark: SparkSession, archive: Path, tmp_path: Path) ->
     with pytest.raises(QueryFailed) as caught:
         run(mmapqueue.write_stream(rows, archive, checkpoint=tmp_path / "cp"))
     assert refusal(archive, "a write") in str(caught.value)
+
+
+def test_a_scheme_without_its_classes(spark: SparkSession) -> None:
+    own = spark.newSession()
+    own.conf.set("fs.gone.impl", "org.example.Gone")
+    with pytest.raises(IllegalArgumentException) as caught:
+        own.read.format("mmapqueue").load("gone://bucket/archive").count()
+    said = str(caught.value)
+    assert "option path = gone://bucket/archive; allowed: an archive on a file system that this host reaches" in said
+    assert "the class path does not have the file system of this scheme, such as hadoop-aws for s3a" in said
+    assert "org.example.Gone" in said
 
 
 def test_real_time_mode(spark: SparkSession, archive: Path, tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ public final class HadoopFiles implements ArchiveFiles {
                             + Runtime.version().feature() + " (" + e.getMessage()
                             + "): from Java 24 on, Hadoop 3.5 or later is needed",
                     e);
+        } catch (RuntimeException e) {
+            if (e.getCause() instanceof ClassNotFoundException) { // as Hadoop's Configuration.getClass throws it
+                throw new ArchiveException(
+                        uri + ": the class path does not have the file system of this scheme, such as hadoop-aws for"
+                                + " s3a: " + e.getCause().getMessage(),
+                        e);
+            }
+            throw e;
         }
     }
 

@@ -31,7 +31,9 @@ public record ArchiveLocation(URI uri, String path) implements Location {
         }
         try {
             return new HadoopFiles(uri, configuration());
-        } catch (IllegalArgumentException | UncheckedIOException e) { // an unknown host
+        } catch (IllegalArgumentException
+                | UncheckedIOException
+                | ArchiveException e) { // an unknown host, a missing class
             throw Options.bad(
                     Options.PATH, path, "an archive on a file system that this host reaches; " + e.getMessage());
         }
