@@ -334,6 +334,20 @@ def test_a_replaced_queue_is_an_error(fill: Fill, load: Load, queue_dir: Path) -
         frame.collect()
 
 
+def test_each_partition_is_read_whatever_others_exist(fill: Fill, load: Load, queue_dir: Path) -> None:
+    for partition in (0, 2, 10):
+        fill(partition + 1, partition=partition)
+    (queue_dir / "p=1").mkdir()
+    (queue_dir / "p=03").mkdir()
+    assert load().groupBy("partition").count().orderBy("partition").collect() == [
+        Row(partition=0, count=1),
+        Row(partition=2, count=3),
+        Row(partition=10, count=11),
+    ]
+    shutil.rmtree(queue_dir / "p=0")
+    assert load(startingOffsets='{"2":1,"10":-2}').count() == 13
+
+
 def test_damage_is_an_error(fill: Fill, load: Load, queue_dir: Path) -> None:
     fill([b"x" * 1000] * 30)
     segment = queue_dir / "2_segment.dat"

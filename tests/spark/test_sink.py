@@ -203,6 +203,21 @@ def test_rows_that_are_refused(spark: SparkSession, rows: DataFrame, queue_dir: 
     assert staged(queue_dir) == []
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_write_needs_each_partition_up_to_the_last(
+    rows: DataFrame, spark: SparkSession, queue_dir: Path, missing: int
+) -> None:
+    append(rows, queue_dir, partitions=3)
+    (queue_dir / f"p={missing}").rename(queue_dir / "elsewhere")
+    for options in ({}, {"partitions": 3}, {"partitions": 5}):
+        text = refused(rows, queue_dir, **options)
+        assert f"this one holds p={missing + 1} and no p={missing}: put that back" in text
+    assert sorted(each.name for each in queue_dir.glob("p=*")) == [f"p={i}" for i in range(3) if i != missing]
+    (queue_dir / "elsewhere").rename(queue_dir / f"p={missing}")
+    append(rows, queue_dir)
+    assert spark.read.format("mmapqueue").load(str(queue_dir)).count() == 200
+
+
 def test_overwrite_is_refused(rows: DataFrame, spark: SparkSession, queue_dir: Path) -> None:
     append(rows, queue_dir)
     with pytest.raises(Exception, match="mode overwrite is not supported, use append"):

@@ -192,6 +192,17 @@ def test_partitions_that_are_added_are_read_from_their_beginning(streams: Stream
     assert streams.batches.all()[20:] == [(2, i, value) for i, value in enumerate(more)]
 
 
+def test_a_partition_is_read_before_those_with_lower_numbers_exist(streams: Streams, fill: Fill) -> None:
+    late = fill(20, partition=2)
+    query = streams.start()
+    query.processAllAvailable()
+    assert streams.batches.all() == [(2, i, value) for i, value in enumerate(late)]
+    first = fill(10, partition=0)
+    query.processAllAvailable()
+    query.stop()
+    assert streams.batches.all()[20:] == [(0, i, value) for i, value in enumerate(first)]
+
+
 def test_progress_reports_the_lag(streams: Streams, fill: Fill) -> None:
     fill([b"x" * 1000] * 90, partition=0)
     fill([b"x" * 1000] * 30, partition=1)

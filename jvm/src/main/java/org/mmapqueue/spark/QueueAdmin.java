@@ -4,6 +4,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -270,9 +272,9 @@ final class QueueAdmin {
 
     private List<Object[]> rows(Integer partition, Function<Open, Stream<Object[]>> work) {
         try (OpenPartitions open = new LocalLocation(root).open()) {
-            if (partition != null && (partition < 0 || partition >= open.count())) {
-                throw new IllegalArgumentException("partition " + partition + ": the queue in " + root
-                        + " has partitions 0 to" + " " + (open.count() - 1));
+            if (partition != null && !open.ids().contains(partition)) {
+                throw new IllegalArgumentException(
+                        "partition " + partition + ": the queue in " + root + " has " + text(open.ids()));
             }
             List<Object[]> rows = new ArrayList<>();
             for (ReadablePartition each : open.all()) {
@@ -292,12 +294,17 @@ final class QueueAdmin {
     }
 
     private Integer onlyOne(Integer partition, String what) {
-        int count = PartitionDirectory.find(root).size();
-        if (partition == null && count > 1) {
-            throw new IllegalArgumentException(what + ": a partition is required, as the queue in " + root
-                    + " has partitions 0 to" + " " + (count - 1));
+        SortedSet<Integer> ids = new TreeSet<>();
+        PartitionDirectory.find(root).forEach(each -> ids.add(each.id()));
+        if (partition == null && ids.size() > 1) {
+            throw new IllegalArgumentException(
+                    what + ": a partition is required, as the queue in " + root + " has " + text(ids));
         }
         return partition;
+    }
+
+    private static String text(SortedSet<Integer> ids) {
+        return ids.last() == ids.size() - 1 ? "partitions 0 to " + ids.last() : "the partitions " + ids;
     }
 
     private interface ConsumerWork {

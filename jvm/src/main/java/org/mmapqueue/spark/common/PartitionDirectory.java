@@ -3,10 +3,16 @@ package org.mmapqueue.spark.common;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The directory of a partition. A queue with one partition is a queue directory itself; several partitions are its
@@ -18,6 +24,7 @@ import java.util.List;
 public record PartitionDirectory(int id, String path) implements Serializable {
     private static final String META_FILE = "meta.dat";
     private static final String PREFIX = "p=";
+    private static final Pattern NAME = Pattern.compile(PREFIX + "(0|[1-9][0-9]{0,8})");
 
     /**
      * Whether a directory is a queue.
@@ -26,12 +33,12 @@ public record PartitionDirectory(int id, String path) implements Serializable {
      * @return true for a partition, and for a directory of partitions
      */
     public static boolean isQueue(Path root) {
-        return Files.exists(root.resolve(META_FILE))
-                || Files.exists(of(root, 0).directory().resolve(META_FILE));
+        return Files.exists(root.resolve(META_FILE)) || !numbered(root).isEmpty();
     }
 
     /**
-     * The existing partitions.
+     * The existing partitions. Their numbers have gaps if a directory was deleted, or if each program makes its own and
+     * one has not started yet.
      *
      * @param root the queue's directory
      * @return the partitions, by number
@@ -41,10 +48,7 @@ public record PartitionDirectory(int id, String path) implements Serializable {
         if (Files.exists(root.resolve(META_FILE))) {
             return List.of(new PartitionDirectory(0, root.toString()));
         }
-        List<PartitionDirectory> found = new ArrayList<>();
-        for (int id = 0; Files.exists(of(root, id).directory().resolve(META_FILE)); id++) {
-            found.add(of(root, id));
-        }
+        List<PartitionDirectory> found = numbered(root);
         if (found.isEmpty()) {
             throw Options.bad(
                     Options.PATH,
@@ -52,6 +56,21 @@ public record PartitionDirectory(int id, String path) implements Serializable {
                     "the directory of a queue; " + whyNone(root) + " on host " + Hosts.own());
         }
         return found;
+    }
+
+    private static List<PartitionDirectory> numbered(Path root) {
+        try (Stream<Path> entries = Files.list(root)) {
+            return entries.map(each -> NAME.matcher(each.getFileName().toString()))
+                    .filter(Matcher::matches)
+                    .map(each -> of(root, Integer.parseInt(each.group(1))))
+                    .filter(each -> Files.exists(each.directory().resolve(META_FILE)))
+                    .sorted(Comparator.comparingInt(PartitionDirectory::id))
+                    .toList();
+        } catch (NoSuchFileException | NotDirectoryException | AccessDeniedException e) {
+            return List.of();
+        } catch (IOException e) {
+            throw unreadable(root, e);
+        }
     }
 
     private static String whyNone(Path root) {
@@ -91,7 +110,11 @@ public record PartitionDirectory(int id, String path) implements Serializable {
         try {
             return root.toRealPath();
         } catch (IOException e) {
-            throw new UncheckedIOException("the directory " + root + " cannot be read: " + e, e);
+            throw unreadable(root, e);
         }
+    }
+
+    private static UncheckedIOException unreadable(Path root, IOException cause) {
+        return new UncheckedIOException("the directory " + root + " cannot be read: " + cause, cause);
     }
 }

@@ -70,6 +70,16 @@ final class SinkPartitions {
     }
 
     private static void check(Path root, List<PartitionDirectory> there, int wanted) {
+        for (int id = 0; id < there.size(); id++) {
+            if (there.get(id).id() != id) {
+                throw bad(
+                        "path",
+                        root.toString(),
+                        "a directory with partitions from p=0 on; this one holds p="
+                                + there.get(id).id() + " and no p=" + id + ": put that back, create an empty queue"
+                                + " there, or write to another directory");
+            }
+        }
         if (wanted != 0 && wanted < there.size()) {
             throw bad(
                     "partitions",
