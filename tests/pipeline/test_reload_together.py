@@ -142,3 +142,29 @@ def test_all_processes_change_or_none(tmp_path: Path, ask: Callable[[Pair], None
             with each:
                 assert post(each, "/x", b"c") == 204
                 assert post(each, "/more", b"d") == 204
+
+
+def test_a_successor_takes_the_file_that_was_reloaded_while_it_waited(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    before = _CONFIG.replace("gather: {processes: 2}\n", "")
+    file.write_text(before)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        number = str(theirs.fileno())
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mmapqueue", "gather", str(file), "--successor", number],
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[theirs.fileno()],
+        )
+        try:
+            assert ours.recv(1) == b"p"
+            file.write_text(_CHANGED.replace("gather: {processes: 2}\n", ""))
+            ours.sendall(b"g")
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), SECONDS) as client:
+                assert post(client, "/x", b"c") == 204
+        finally:
+            process.terminate()
+            process.communicate()

@@ -18,7 +18,7 @@ from mmapqueue._jvm import standalone
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
-from mmapqueue.pipeline.config import Pipeline, files_of, load, only_by_restart
+from mmapqueue.pipeline.config import ConfigFileError, Pipeline, files_of, load, only_by_restart
 from mmapqueue.pipeline.gather.agent import Agent, Change
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 from mmapqueue.pipeline.gather.successor import await_turn
@@ -71,6 +71,9 @@ def run(
     if successor is not None:
         standalone.jvm()
         await_turn(successor)
+        # A reload since then has reached the predecessor alone.
+        with contextlib.suppress(ValueError, ConfigFileError):
+            pipeline = _gathered(file, pipeline, {})
     addresses = listen or {}
     running = _Gathering(_listening(pipeline, addresses), file, partition, addresses, watch=watch)
     return uvloop.run(running.run())
@@ -122,10 +125,7 @@ class _Gathering:
 
     def _checked(self) -> Pipeline:
         """Loads the file. In the thread of the control."""
-        pipeline = checked(self._file, self._pipeline, self._addresses)
-        if not any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes):
-            raise ValueError(f"{self._file}: no pipe has receivers or fetchers; there is nothing to gather")
-        return pipeline
+        return _gathered(self._file, self._pipeline, self._addresses)
 
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[Callable[[], object]]:
@@ -198,6 +198,14 @@ class _Gathering:
             connections = sum(each.connections for each in agent.servers.values())
             within = agent.pipeline.gather.stop_within.total_seconds()
             _LOG.info("stopping: %d connections are ended within gather.stop_within = %g s", connections, within)
+
+
+def _gathered(file: str, running: Pipeline, addresses: Mapping[str, str]) -> Pipeline:
+    """As `checked`, for a process that gathers."""
+    pipeline = checked(file, running, addresses)
+    if not any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes):
+        raise ValueError(f"{file}: no pipe has receivers or fetchers; there is nothing to gather")
+    return pipeline
 
 
 def checked(file: str, running: Pipeline, addresses: Mapping[str, str] | None = None) -> Pipeline:
