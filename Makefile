@@ -25,6 +25,7 @@ JCS_CP  := jcstress/build/stress.classpath
 KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
 HDFS_CP := tests/cluster/build/hdfs.classpath
 S3A_CP := tests/s3/build/s3a.classpath
+OAP_CP := tests/oap/build/oap.classpath
 
 # What the data source is tested with, one of each minor.
 SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
@@ -173,6 +174,9 @@ test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Test the queries of mo
 
 test-clients: $(PACKAGE_READY) $(PROMETHEUS) $(CLIENTS_READY) ## Test receivers with clients of Go and npm, and with Prometheus (needs go, npm)
 	PROMETHEUS=$(dir $(PROMETHEUS)) MMAPQUEUE_CLIENTS=$(CLIENTS) $(PY) -m pytest $(or $(PYTEST),tests/clients)
+
+test-oap: $(PACKAGE_READY) $(JAR) $(OAP_CP) ## Test Satellite's configuration with a real SkyWalking OAP (61 MB to download)
+	MMAPQUEUE_OAP=$(abspath $(OAP_CP)) $(PY) -m pytest $(or $(PYTEST),tests/oap)
 
 $(CLIENTS_READY): $(wildcard tests/clients/go/* tests/clients/npm/*)
 	mkdir -p $(CLIENTS)/npm
@@ -499,7 +503,7 @@ demo-clean: ## Remove what the demo has left
 	rm -rf build/demo build/demo-venv
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build tests/s3/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build tests/oap/build tests/s3/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -549,6 +553,10 @@ $(HDFS_CP): $(BUILD_FILES) $(addprefix tests/cluster/,build.gradle libraries.loc
 
 $(S3A_CP): $(BUILD_FILES) $(addprefix tests/s3/,build.gradle libraries.lock)
 	$(GRADLE) :mmapqueue-s3:s3aClasspath
+	@touch $@
+
+$(OAP_CP): $(BUILD_FILES) $(addprefix tests/oap/,build.gradle libraries.lock)
+	$(GRADLE) :mmapqueue-oap:oapClasspath
 	@touch $@
 
 # What a rule installs, from where and why: printed before it does.
