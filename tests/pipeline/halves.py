@@ -178,7 +178,8 @@ class Halves:
 
     def _hang_up(self, outcome: str) -> None:
         """Has gather reload by SIGHUP, and waits for the outcome of each of its processes, and process as well."""
-        halves = [(self.gather, self._processes)]
+        # With several processes, the one that gets the signal has an outcome as well, after theirs.
+        halves = [(self.gather, self._processes + (self._processes > 1))]
         if _asked("process", self._config) is not None:
             halves.append((self.process, 1))
         before = [_outcomes(half, outcome) for half, _ in halves]
