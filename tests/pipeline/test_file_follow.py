@@ -25,7 +25,7 @@ def followed(queue: mmapqueue.Queue, files: Path, steps: Iterable[Callable[[], o
 
     async def follow() -> None:
         stored: asyncio.Queue[int] = asyncio.Queue()
-        inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
+        inbox = QueueInbox(queue, pipe="logs", count=lambda _status, records: stored.put_nowait(records))
         fetcher = FileFetcher(paths=(str(files),), poll=timedelta(hours=1), idle=timedelta(hours=1))
         task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
         for step in (*steps, None):
@@ -78,7 +78,7 @@ _FOLLOW = """
     async def main():
         queue = mmapqueue.Queue(sys.argv[1], lock_timeout=60)
         print("open", flush=True)
-        inbox = QueueInbox(queue, count=lambda status, records: print(records, flush=True))
+        inbox = QueueInbox(queue, pipe="logs", count=lambda status, records: print(records, flush=True))
         await FileFetcher(paths=[sys.argv[2]], poll="20ms").run(FakeHost(inbox))
     asyncio.run(main())
 """
@@ -121,7 +121,7 @@ def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open
     queue = open_queue(path)
 
     async def finish() -> None:
-        inbox = QueueInbox(queue)
+        inbox = QueueInbox(queue, pipe="logs")
         follower = _follow.Follower(FileFetcher(paths=(f"{log}*",)), FakeHost(inbox))
         await follower.start()
         while await follower.turn():

@@ -13,6 +13,7 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open
+from mmapqueue.pipeline.gather import throttled
 from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
 
 
@@ -69,7 +70,7 @@ def run(
         counted[status] += records
 
     async def whole() -> None:
-        inbox = QueueInbox(cast("mmapqueue.Queue", queue), count=count, **options)
+        inbox = QueueInbox(cast("mmapqueue.Queue", queue), pipe="logs", count=count, **options)
         try:
             await inbox.ready()
             await use(inbox)
@@ -327,6 +328,31 @@ def test_failures_are_told_until_a_push_succeeds(monkeypatch: pytest.MonkeyPatch
         assert inbox.failure is None
 
     run(queue, use)
+
+
+def test_failures_are_one_line_in_the_log_with_the_cause(caplog: pytest.LogCaptureFixture) -> None:
+    async def use(inbox: QueueInbox) -> None:
+        now = [0.0]
+        inbox._log._clock = lambda: now[0]
+
+        def fail(*_: Any, **__: Any) -> int:
+            raise mmapqueue.MmapQueueError("No space left on device")
+
+        inbox._queue = SimpleNamespace(push_many=fail, push_once=fail)  # type: ignore[assignment]
+
+        async def put() -> None:
+            for putting in (inbox.put(b"a"), inbox.put_once("p", 1, [b"a"])):
+                with pytest.raises(mmapqueue.MmapQueueError):
+                    await putting
+
+        await put()
+        await put()
+        now[0] = throttled.PERIOD
+        await put()
+
+    run(MemoryQueue(), use)
+    line = "pipe logs: events cannot be stored: MmapQueueError: No space left on device"
+    assert [each.getMessage() for each in caplog.records] == [line, f"{line} (3 more since the last line)"]
 
 
 def test_a_closed_queue_fails_every_request() -> None:

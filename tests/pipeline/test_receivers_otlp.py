@@ -488,7 +488,7 @@ def test_into_a_real_queue(open_queue: Open, tmp_path: Path) -> None:
     with Serving(OtlpReceiver(server="grpc")) as serving:
 
         async def make() -> QueueInbox:
-            return QueueInbox(queue)
+            return QueueInbox(queue, pipe="logs")
 
         inbox = serving.run(make())
         serving.host.inbox = inbox  # type: ignore[assignment]

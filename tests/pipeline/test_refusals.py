@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 
-from mmapqueue.pipeline.gather import refusals
+from mmapqueue.pipeline.gather import throttled
 from mmapqueue.pipeline.gather.http_server import HttpTable
 from mmapqueue.pipeline.gather.receivers.http import HttpReceiver
 from mmapqueue.pipeline.gather.receivers.otlp import OtlpReceiver
@@ -50,13 +50,13 @@ def test_one_line_for_each_reason_in_a_time(caplog: pytest.LogCaptureFixture) ->
     for _ in range(1000):
         noted.note("malformed", "a\nb")
     noted.note("tls", "c")
-    now[0] = refusals._PERIOD
+    now[0] = throttled.PERIOD
     noted.note("malformed", "x" * 10_000)
     assert counted == {"malformed": 1001, "tls": 1}
     assert logged(caplog) == [
         "server web: a b",
         "server web: c",
-        f"server web: {'x' * 300} (999 more since the last line)",
+        f"server web: {'x' * 1000} (999 more since the last line)",
     ]
 
 

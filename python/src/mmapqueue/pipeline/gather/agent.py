@@ -339,7 +339,8 @@ class Agent:
             await asyncio.to_thread(_create_consumers, queue, pipe)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         keys = RequestKeys(pipe.keys_directory, queue, partition=self._partition, most=pipe.idempotency_keys)
-        inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", keys=keys, count=count)
+        synced = pipe.ack == "synced"
+        inbox = QueueInbox(queue, pipe=pipe.name, on_full=pipe.on_full, synced=synced, keys=keys, count=count)
         undo.push_async_callback(inbox.close)
         await inbox.ready()
         log = _LOG.getChild(pipe.name)

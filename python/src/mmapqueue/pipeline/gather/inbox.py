@@ -1,6 +1,7 @@
 """The inbox of a pipe's queue: takes requests of the event loop, and pushes them in groups."""
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,6 +14,9 @@ from typing import Literal, NamedTuple
 import mmapqueue
 from mmapqueue._queue.loop_push import LoopPush
 from mmapqueue.pipeline.gather.request_keys import PRODUCER, RequestKeys
+from mmapqueue.pipeline.gather.throttled import ThrottledLog
+
+_LOG = logging.getLogger("mmapqueue.pipeline.inbox")
 
 #: The maximum number of bytes of requests that wait for their push. Further requests wait before they are taken.
 _MAX_WAITING = 32 << 20
@@ -76,6 +80,7 @@ class QueueInbox:
         self,
         queue: mmapqueue.Queue,
         *,
+        pipe: str,
         on_full: OnFull = "reject",
         synced: bool = False,
         keys: RequestKeys | None = None,
@@ -85,6 +90,7 @@ class QueueInbox:
 
         Args:
             queue: The queue, which stays open.
+            pipe: The pipe's name, for the log.
             on_full: What happens when the queue is full.
             synced: Whether puts return after an fsync.
             keys: The memory of keys, which the inbox closes; without it keys have no effect.
@@ -106,6 +112,7 @@ class QueueInbox:
         self._idle.set()
         self._closed = False
         self._failure: tuple[float, str] | None = None
+        self._log = ThrottledLog(_LOG, f"pipe {pipe}")
         self._once = ThreadPoolExecutor(4, thread_name_prefix="push-once")
         self._pusher = ThreadPoolExecutor(1, thread_name_prefix="pusher")
         self._direct: LoopPush | None = None
@@ -379,7 +386,9 @@ class QueueInbox:
 
     def _note(self, error: Exception) -> None:
         if not isinstance(error, mmapqueue.Full | mmapqueue.TooLarge | mmapqueue.Closed):
-            self._failure = time.monotonic(), f"{type(error).__name__}: {error}"
+            reason = type(error).__name__
+            self._failure = time.monotonic(), f"{reason}: {error}"
+            self._log.warn(reason, f"events cannot be stored: {reason}: {error}")
 
 
 class CountedInbox:

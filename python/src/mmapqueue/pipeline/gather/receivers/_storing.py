@@ -45,8 +45,8 @@ async def store(
             problem: Exception = error
         except Exception as error:
             problem = error
-            known = isinstance(error, mmapqueue.MmapQueueError)
-            host.log.warning("%s: %s", what.partition(":")[0], error, exc_info=None if known else error)
+            if not isinstance(error, mmapqueue.MmapQueueError):  # The inbox logs those.
+                host.log.warning("%s: %s", what.partition(":")[0], error, exc_info=error)
         waiting = waits()
         if not waiting or stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
             host.log.log(
