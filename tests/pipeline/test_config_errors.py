@@ -614,6 +614,12 @@ def test_a_file_that_cannot_be_read(path: str, words: str, tmp_path: Path, capsy
     assert capsys.readouterr().err == f"{tmp_path / path}: {words}\n"
 
 
+@pytest.mark.parametrize("command", ["check", "gather", "process", "reload", "restart", "run"])
+def test_an_empty_path_of_the_file_is_named(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, ""]) == 2
+    assert capsys.readouterr().err == "FILE = '' is invalid; allowed: the path of a configuration file\n"
+
+
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(b"pipes: \xff\xfe\x00")

@@ -61,6 +61,8 @@ def load(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None 
 def load_all(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Loaded:
     """As `load`, with warnings."""
     file = os.fspath(path)
+    if not file:  # Path("") is the working directory.
+        raise ConfigFileError(["FILE = '' is invalid; allowed: the path of a configuration file"])
     try:
         content = Path(file).read_bytes()
     except OSError as error:
