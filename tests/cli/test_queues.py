@@ -113,7 +113,7 @@ def test_copy_and_resize(command_line: CommandLine, closed: Path, tmp_path: Path
     copied = command_line.run("copy", closed, "--to", tmp_path / "larger", "--capacity", "1m", "--segment-size", "8k")
     assert (copied.status, copied.err) == (0, "")
     assert copied.out == (
-        f"{tmp_path / 'larger'}: 100 records, offsets 0 to 99\n  ring       up to 128 segments of 8192 bytes\n"
+        f"{tmp_path / 'larger'}: 100 records, offsets 0 to 99\n  ring       up to 128 segments of 8.0K\n"
     )
     resized = command_line.run("resize", tmp_path / "larger", "--capacity", "64k", "--json")
     assert (resized.status, resized.err) == (0, "")

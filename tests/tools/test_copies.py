@@ -74,7 +74,7 @@ def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["copy", str(closed), "--to", str(tmp_path / "copy"), "--capacity", "1m"]) == 0
     assert "100 records, offsets 0 to 99" in capsys.readouterr().out
     assert main(["resize", str(closed), "--capacity", "2m", "--segment-size", "64k"]) == 0
-    assert "up to 32 segments of 65536 bytes" in capsys.readouterr().out
+    assert "up to 32 segments of 64K" in capsys.readouterr().out
     for words in (["resize", str(closed)], ["copy", str(closed)], ["resize", str(tmp_path / "none"), "--capacity=1m"]):
         assert main(words) != 0
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from mmapqueue._cli.output import size_text
 from mmapqueue._jvm import bridge, class_archive, jars, names, standalone
 from mmapqueue._values.errors import JarNotFound, MmapQueueError
+from mmapqueue._values.texts import size_text
 from mmapqueue._values.version import __version__
 
 _PROC = Path("/proc")

@@ -10,9 +10,10 @@ import typer
 
 from mmapqueue._cli.arguments import AsJson
 from mmapqueue._cli.collector import extra
-from mmapqueue._cli.output import Column, escaped, print_error, print_object, print_table, size_text, time_text
+from mmapqueue._cli.output import Column, escaped, print_error, print_object, print_table, time_text
 from mmapqueue._cli.queues import open_to_read, open_to_write
 from mmapqueue._cli.status import DONE, EMPTY, FAILED
+from mmapqueue._values.texts import size_text
 
 if TYPE_CHECKING:
     from mmapqueue.pipeline._dead_letters import DeadLetterQueues, Letter, Wanted

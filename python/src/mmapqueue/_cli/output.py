@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_UNITS = "KMGTPE"
 #: On a narrow terminal a column that is cut has this width at least, and one without the middle of its values that.
 _CUT_TO, _ELIDED_TO = 12, 16
 
@@ -134,16 +133,6 @@ def error_text(error: BaseException) -> str:
 def escaped(data: bytes) -> str:
     r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
     return printable(data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"))
-
-
-def size_text(size: int) -> str:
-    """Bytes in three or four characters and a unit of 1024, such as 1.5M."""
-    if size < 1024:
-        return f"{size}B"
-    number, power = size / 1024, 0
-    while number >= 999.5:
-        number, power = number / 1024, power + 1
-    return f"{number:.1f}{_UNITS[power]}" if number < 9.95 else f"{number:.0f}{_UNITS[power]}"
 
 
 def time_text(time: datetime) -> str:

@@ -8,9 +8,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import mmapqueue
-from mmapqueue._cli.output import error_text, print_error, print_object, size_text
+from mmapqueue._cli.output import error_text, print_error, print_object
 from mmapqueue._cli.status import EMPTY, FAILED, status_of
 from mmapqueue._values.offsets import offsets_text
+from mmapqueue._values.texts import size_text
 
 #: The maximum wait of one call. A timeout counts from the last pushed record on, which each call tells.
 _SLICE_SECONDS = 1.0

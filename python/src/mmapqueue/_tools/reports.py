@@ -4,6 +4,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from mmapqueue._values.offsets import offsets_text
+from mmapqueue._values.texts import size_text
 
 
 class FindingKind(str, Enum):
@@ -156,7 +157,7 @@ class CopyReport(NamedTuple):
     def __str__(self) -> str:
         lines = [
             f"{self.path}: {self.records} records, {offsets_text(self.first_offset, self.end_offset)}",
-            f"  ring       up to {self.capacity_segments} segments of {self.segment_size} bytes",
+            f"  ring       up to {self.capacity_segments} segments of {size_text(self.segment_size)}",
         ]
         if self.left_out:
             lines.append(f"  left out   {self.left_out} acked records, for which it has no room")

@@ -10,9 +10,10 @@ import typer
 
 from mmapqueue._cli.arguments import AsJson, duration
 from mmapqueue._cli.measuring import Bench, Latency, Rate, directory_for_bench, fsyncs, open_bench
-from mmapqueue._cli.output import Column, error_console, print_table, size_text
+from mmapqueue._cli.output import Column, error_console, print_table
 from mmapqueue._values.arguments import size_in_bytes
 from mmapqueue._values.errors import ConfigError
+from mmapqueue._values.texts import size_text
 
 _LARGEST = 1 << 20
 _LEAST_SECONDS, _MOST_SECONDS = 0.5, 3600.0

@@ -3,10 +3,11 @@
 from typing import Any
 
 from mmapqueue._cli.arguments import AsJson, Directory
-from mmapqueue._cli.output import Column, print_table, size_text
+from mmapqueue._cli.output import Column, print_table
 from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.queues import open_to_read
 from mmapqueue._values.durations import age_text
+from mmapqueue._values.texts import size_text
 
 #: Shown while a consumer is behind the ring.
 _ARCHIVED = Column("archived_records", "ARCHIVED", right=True)

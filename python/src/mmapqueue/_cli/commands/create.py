@@ -5,11 +5,12 @@ from typing import Any
 import mmapqueue
 from mmapqueue._cli import new_queue
 from mmapqueue._cli.arguments import AsJson, Directory
-from mmapqueue._cli.output import print_object, size_text
+from mmapqueue._cli.output import print_object
 from mmapqueue._cli.queues import existing
 from mmapqueue._jvm import standalone
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import MmapQueueError, NotFound
+from mmapqueue._values.texts import size_text
 
 
 def create(

@@ -1,8 +1,9 @@
 """`mmapqueue gc`."""
 
 from mmapqueue._cli.arguments import AsJson, Directory
-from mmapqueue._cli.output import print_object, size_text
+from mmapqueue._cli.output import print_object
 from mmapqueue._cli.queues import open_to_write
+from mmapqueue._values.texts import size_text
 
 
 def gc(directory: Directory, *, as_json: AsJson = False) -> None:

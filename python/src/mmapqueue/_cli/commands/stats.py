@@ -1,9 +1,10 @@
 """`mmapqueue stats`."""
 
 from mmapqueue._cli.arguments import AsJson, Directory
-from mmapqueue._cli.output import print_facts, print_object, size_text
+from mmapqueue._cli.output import print_facts, print_object
 from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.queues import open_to_read
+from mmapqueue._values.texts import size_text
 
 
 def stats(directory: Directory, *, as_json: AsJson = False) -> None:

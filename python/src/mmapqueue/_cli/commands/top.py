@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmapqueue._cli.arguments import AsJson, duration
-from mmapqueue._cli.output import Column, console, print_object, print_table, size_text
+from mmapqueue._cli.output import Column, console, print_object, print_table
 from mmapqueue._cli.queues import open_to_read
 from mmapqueue._cli.screens.watching import Watched
 from mmapqueue._values.durations import age_text
 from mmapqueue._values.errors import ConfigError
+from mmapqueue._values.texts import size_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mmapqueue._cli.output import size_text
 from mmapqueue._cli.screens.watching import Sample, Watched
 from mmapqueue._values.durations import age_text
+from mmapqueue._values.texts import size_text
 
 _BARS = "▁▂▃▄▅▆▇█"
 #: Columns of the texts beside a sparkline.

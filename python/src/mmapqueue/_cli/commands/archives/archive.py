@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from mmapqueue._cli.arguments import AsJson, ClassPath
-from mmapqueue._cli.output import Column, print_error, print_facts, print_object, print_table, size_text
+from mmapqueue._cli.output import Column, print_error, print_facts, print_object, print_table
 from mmapqueue._cli.status import DONE, FAILED
 from mmapqueue._jvm import archive_jars, standalone
 from mmapqueue._tools.archives import ArchiveState, GapState, delete_consumer, describe, mark_lost
 from mmapqueue._values.arguments import location
 from mmapqueue._values.durations import age_text
 from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.texts import size_text
 
 _PARTITIONS = (
     Column("partition", "PARTITION", right=True),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mmapqueue._cli.arguments import ClassPath, Directory
-from mmapqueue._cli.output import print_object, size_text
+from mmapqueue._cli.output import print_object
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
 from mmapqueue._cli.warnings import show_warnings
@@ -15,6 +15,7 @@ from mmapqueue._jvm import archive_jars
 from mmapqueue._values.arguments import location
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.durations import time_span
+from mmapqueue._values.texts import size_text
 
 #: Seconds after which new partitions, and shipping that has ended, are noticed at the latest.
 _LOOK_SECONDS = 1.0
