@@ -93,7 +93,9 @@ class OverflowFaultsTest extends OverflowSetup {
                 assertNames(assertThrows(MmapQueueException.class, consumer::poll), "record 0", archive());
                 assertNames(assertThrows(MmapQueueException.class, consumer::peek), "record 0", archive());
             }
-            assertNames(assertThrows(MmapQueueException.class, () -> queue.get(0)), "record 0", archive());
+            MmapQueueException unread = assertThrows(MmapQueueException.class, () -> queue.get(0));
+            assertNames(unread, "record 0", archive());
+            assertFalse(unread.getMessage().contains("java."), unread.getMessage());
             Waiting.Running<Message> waiting = Waiting.start(() -> consumer.pop(LONG));
             CompletableFuture<Message> later = consumer.popAsync();
             if (what.equals("unnamed")) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -13,8 +14,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.damage.RecordPositions;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
@@ -99,6 +102,64 @@ class OverflowLossTest extends OverflowSetup {
             checkAll(consumer, 0, 10);
             checkAll(consumer, 11, MANY);
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aRecordThatTheRingHasLostIsReadInTheArchive(boolean isFirst) throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, 20);
+            assertTrue(queue.awaitShipped(19, LONG));
+        }
+        int lost = isFirst ? 0 : 4;
+        damage(lost);
+        try (MmapQueue queue = MmapQueue.openToRead(directory())) {
+            assertEquals(0, queue.firstOffset());
+            Message found = check(queue.get(lost), lost, 0);
+            check(queue.getMany(lost, 2).get(0), lost, 0);
+            long[] next = {lost};
+            assertTrue(queue.getMany(
+                            lost,
+                            5,
+                            1 << 20,
+                            (offset, time, data, start, length, attempts) -> assertEquals(next[0]++, offset))
+                    > 0);
+            long first = queue.find(Micros.instant(found.timestampMicros())).getAsLong();
+            assertEquals(found.timestampMicros(), queue.get(first).timestampMicros());
+            hide();
+            assertNames(assertThrows(MmapQueueException.class, () -> queue.get(lost)), "offset " + lost, "may have it");
+            check(queue.get(lost + 1), lost + 1, 0);
+        }
+    }
+
+    @Test
+    void aRecordThatNeitherTheRingNorTheArchiveHasIsLost() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, 3);
+            assertTrue(queue.awaitShipped(2, LONG));
+        }
+        try (MmapQueue queue = MmapQueue.open(plain().build())) {
+            push(queue, 3, 20);
+        }
+        damage(4);
+        try (MmapQueue queue = MmapQueue.openToRead(directory())) {
+            assertNames(assertThrows(OutOfRangeException.class, () -> queue.get(4)), "a lost record", "0..19");
+        }
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            assertTrue(queue.awaitShipped(19, LONG));
+            assertNames(assertThrows(OutOfRangeException.class, () -> queue.get(4)), "a lost record", "0..19");
+        }
+    }
+
+    /** Damages a record of the closed queue, and gives it up by a repair. */
+    private void damage(int offset) throws IOException {
+        Path segment = Directories.segments(directory()).get(0);
+        Directories.flip(segment, RecordPositions.of(segment).get(offset) + 8, 1);
+        assertEquals(
+                1,
+                Repairer.repairInPlace(directory(), false, Progress.NONE).lost().size());
     }
 
     // ---- an archive that can be read only, or is full

@@ -15,7 +15,7 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ClosedException;
-import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.CauseText;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -266,11 +266,8 @@ public final class Shipper implements AutoCloseable {
         state(stats.failures() + 1, Optional.of(line(e)), true);
     }
 
-    // Other classes say what the text does not: that of NoSuchFileException is the path alone.
     private static String line(Throwable e) {
-        boolean saysAll = e.getMessage() != null
-                && (e instanceof MmapQueueException || e.getClass().equals(IOException.class));
-        return (saysAll ? e.getMessage() : e.toString()).replace('\n', ' ');
+        return CauseText.of(e).replace('\n', ' ');
     }
 
     private void state(long failures, Optional<String> why, boolean hasEnded) {

@@ -15,6 +15,7 @@ import org.mmapqueue.consume.QueueArchive;
 import org.mmapqueue.consume.ReadAhead;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.CauseText;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.lookup.Log;
@@ -64,7 +65,9 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
             return work.apply(partition);
         } catch (IOException | UncheckedIOException e) {
             throw new MmapQueueException(
-                    "the archive into which the queue in " + directory + " overflows could not be read: " + e, e);
+                    "the archive into which the queue in " + directory + " overflows could not be read: "
+                            + CauseText.of(e),
+                    e);
         }
     }
 

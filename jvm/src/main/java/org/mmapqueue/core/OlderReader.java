@@ -21,6 +21,7 @@ import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.CauseText;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 
@@ -113,7 +114,7 @@ final class OlderReader implements OlderRecords {
             }
             return 0;
         } catch (IOException | UncheckedIOException e) {
-            throw unavailable("could not be read: " + e, e);
+            throw unavailable("could not be read: " + CauseText.of(e), e);
         }
     }
 

@@ -35,6 +35,7 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.CauseText;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Storage;
@@ -212,7 +213,7 @@ public final class Shipping {
         } catch (IOException | UncheckedIOException e) {
             throw new MmapQueueException(
                     "the queue in " + core.directory() + " could not change to the archive in " + given.uri() + ": "
-                            + e,
+                            + CauseText.of(e),
                     e);
         }
     }
@@ -242,12 +243,26 @@ public final class Shipping {
         if (takesOver) {
             archive.takeOver(core.id(), next);
         }
-        ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
-        // Nothing is acked yet: the former archive does not have what this one has.
-        archive.claim(new QueueShipSource(core, core.log().storedReader(), consumer, before -> {}, next), options);
+        claim(archive, next, options);
         OverflowFile.delete(storage, core.directory());
         ArchiveLink.change(storage, core.directory());
         return true;
+    }
+
+    // A queue that was never shipped keeps no consumer of a failed claim, which would retain all records.
+    private void claim(Archive archive, LinkStore next, ShipOptions options) throws IOException {
+        boolean isNew = !core.consumerNames().contains(CONSUMER);
+        ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
+        boolean isClaimed = false;
+        try {
+            // Nothing is acked yet: the former archive does not have what this one has.
+            archive.claim(new QueueShipSource(core, core.log().storedReader(), consumer, before -> {}, next), options);
+            isClaimed = true;
+        } finally {
+            if (isNew && !isClaimed) {
+                core.deleteConsumer(CONSUMER);
+            }
+        }
     }
 
     private boolean isOf(Archive archive, Optional<ArchiveLink> link) {

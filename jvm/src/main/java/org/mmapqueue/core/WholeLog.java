@@ -1,5 +1,7 @@
 package org.mmapqueue.core;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,12 +13,15 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.ArchivePartition;
+import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.CauseText;
 import org.mmapqueue.lookup.Log;
 
 /**
- * The records of a queue by their offsets: those of the ring, and those that the ring has given up for the archive. Calls
- * on the latter wait for the archive's file system. Safe for any number of threads.
+ * The records of a queue by their offsets: those of the ring, and those that the ring has given up for the archive, or has
+ * lost. Calls on the latter two wait for the archive's file system. Safe for any number of threads.
  */
 public final class WholeLog {
     private final Log log;
@@ -39,9 +44,12 @@ public final class WholeLog {
 
     /** As {@code RandomAccess.getMany}. */
     public List<Message> getMany(long offset, int count) {
-        return orOlder(() -> log.randomAccess().get(offset, count, Long.MAX_VALUE), () -> {
+        try {
+            return log.randomAccess().get(offset, count, Long.MAX_VALUE);
+        } catch (OutOfRangeException e) {
             List<Message> found = new ArrayList<>();
             readOlder(
+                    e,
                     offset,
                     count,
                     Long.MAX_VALUE,
@@ -49,14 +57,16 @@ public final class WholeLog {
                     (number, timestamp, data, start, length, attempts) ->
                             found.add(new Message(number, timestamp, data, attempts)));
             return found;
-        });
+        }
     }
 
     /** As {@link #getMany(long, int)}, by a handler. */
     public int getMany(long offset, int count, long maxBytes, MessageHandler handler) {
-        return orOlder(
-                () -> log.randomAccess().get(offset, count, maxBytes, handler),
-                () -> readOlder(offset, count, maxBytes, false, handler));
+        try {
+            return log.randomAccess().get(offset, count, maxBytes, handler);
+        } catch (OutOfRangeException e) {
+            return readOlder(e, offset, count, maxBytes, false, handler);
+        }
     }
 
     /**
@@ -72,10 +82,57 @@ public final class WholeLog {
         return older.isPresent() ? older : inRing;
     }
 
-    private int readOlder(long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
-        try (RangeOfLog range = reader(offset, Math.addExact(offset, count), false, () -> false)) {
-            return range.read(count, maxBytes, own, startingAt(offset, handler));
+    // Reads what the ring has given up, or lost.
+    private int readOlder(
+            OutOfRangeException inRing, long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
+        if (archive.mayHave(inRing, log)) {
+            try (RangeOfLog range = reader(offset, Math.addExact(offset, count), false, () -> false)) {
+                return range.read(count, maxBytes, own, startingAt(offset, handler));
+            }
         }
+        boolean isLost = inRing.requested() == offset && inRing.first() <= offset && offset <= inRing.last();
+        if (!isLost || !archive.isThere()) {
+            throw inRing;
+        }
+        return readLost(inRing, offset, count, maxBytes, own, handler);
+    }
+
+    // The archive has a record that was shipped before it was damaged in the ring.
+    private int readLost(
+            OutOfRangeException lost, long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
+        boolean[] isThere = {false};
+        try (OlderReader reader = archive.reader(false)) {
+            reader.seek(offset);
+            int read = reader.read(
+                    Math.addExact(offset, count),
+                    count,
+                    maxBytes,
+                    own,
+                    (number, timestamp, data, start, length, attempts) -> {
+                        isThere[0] |= number == offset;
+                        if (!isThere[0]) {
+                            throw lost;
+                        }
+                        handler.onMessage(number, timestamp, data, start, length, attempts);
+                    });
+            if (read > 0) {
+                return read;
+            }
+        } catch (OutOfRangeException | ArchiveException e) {
+            boolean isMissing = e instanceof OutOfRangeException || ((ArchiveException) e).missingTo() >= 0;
+            if (isThere[0] || !isMissing) {
+                throw e;
+            }
+        } catch (MmapQueueException e) {
+            if (isThere[0] || !(e.getCause() instanceof IOException || e.getCause() instanceof UncheckedIOException)) {
+                throw e;
+            }
+            throw new MmapQueueException(
+                    lost.getMessage() + "; the archive of the queue may have it, and could not be read: "
+                            + CauseText.of(e.getCause()),
+                    e.getCause());
+        }
+        throw lost;
     }
 
     // A run may have a gap at the offset: records that were lost before they were shipped.

@@ -20,6 +20,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
@@ -198,6 +199,22 @@ class ShippedDirectoryTest {
                                 .archiveUri(temp.resolve("file").toUri())
                                 .build(),
                         false));
+        try (MmapQueue queue = MmapQueue.openToRead(queue())) {
+            assertEquals(List.of(), queue.consumers());
+        }
+    }
+
+    @Test
+    void aRefusedClaimLeavesNoConsumerThatRetainsTheRecords() throws Exception {
+        QueueConfig plain = QueueConfig.builder(queue())
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .build();
+        MmapQueue.open(plain).close();
+        ship(Directories.copy(queue(), temp.resolve("copy")));
+        String text = assertThrows(ArchiveException.class, () -> change("archive", false))
+                .getMessage();
+        assertTrue(text.contains("another directory"), text);
         try (MmapQueue queue = MmapQueue.openToRead(queue())) {
             assertEquals(List.of(), queue.consumers());
         }
