@@ -68,6 +68,10 @@ public final class MmapQueue implements AutoCloseable {
     private final Set<AsyncPops> pops = new HashSet<>();
 
     private volatile boolean closed;
+    // Guarded by this handle's monitor.
+    private boolean isDestroying;
+    /** Whether another thread has closed this handle during a destroy, which may be refused. */
+    private boolean closesAfterDestroy;
 
     MmapQueue(QueueCore core, boolean readOnly) {
         this.core = core;
@@ -950,13 +954,21 @@ public final class MmapQueue implements AutoCloseable {
         synchronized (this) {
             open = core();
             closed = true;
+            isDestroying = true;
         }
         try {
             OpenQueues.destroy(open);
         } finally {
-            closed = open.isClosed();
+            boolean isLeft;
+            synchronized (this) {
+                isDestroying = false;
+                closed = open.isClosed();
+                isLeft = !closed && closesAfterDestroy;
+            }
             if (closed) {
                 closeAsync();
+            } else if (isLeft) {
+                close();
             }
         }
     }
@@ -1013,6 +1025,7 @@ public final class MmapQueue implements AutoCloseable {
     public void close() {
         synchronized (this) {
             if (closed) {
+                closesAfterDestroy |= isDestroying;
                 return;
             }
             closed = true;

@@ -14,9 +14,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -74,6 +76,32 @@ class DestroyTest {
         queue.destroy();
         pusher.join(TimeUnit.SECONDS.toMillis(60));
         assertFalse(pusher.isAlive());
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void aCloseBesideADestroyThatIsRefusedTakesEffect() throws Exception {
+        try (MmapQueue other = open()) {
+            for (int i = 0; i < 300; i++) {
+                MmapQueue queue = open();
+                AtomicBoolean isClosed = new AtomicBoolean();
+                Thread destroying = new Thread(() -> {
+                    while (!isClosed.get()) {
+                        try {
+                            queue.destroy();
+                        } catch (LockedException | ClosedException e) {
+                            // the other handle refuses it, or this one is closed
+                        }
+                    }
+                });
+                destroying.start();
+                queue.close();
+                isClosed.set(true);
+                destroying.join();
+                assertThrows(ClosedException.class, queue::stats);
+            }
+            assertEquals(0, other.endOffset());
+        }
     }
 
     /** Names that a queue does not use, also such that look similar. */
