@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.work;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -255,7 +256,7 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         }
         isStopped = true;
         RUNNING.remove(options.id(), this);
-        RuntimeException failure = null;
+        List<RuntimeException> failures = new ArrayList<>();
         for (Map.Entry<Integer, WorkPartition> each : partitions.entrySet()) {
             try {
                 TreeMap<Long, Integer> unfinished = delivery == null ? null : delivery.popped.get(each.getKey());
@@ -265,17 +266,19 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
                     each.getValue().release(unfinished.keySet());
                 }
             } catch (RuntimeException e) {
-                failure = e;
+                failures.add(e);
             }
             try {
                 each.getValue().close();
             } catch (RuntimeException e) {
-                failure = e;
+                failures.add(e);
             }
         }
         partitions.clear();
-        if (failure != null) {
-            throw failure;
+        if (!failures.isEmpty()) {
+            RuntimeException first = failures.remove(0);
+            failures.forEach(first::addSuppressed);
+            throw first;
         }
     }
 }

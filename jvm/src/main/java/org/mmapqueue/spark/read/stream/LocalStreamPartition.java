@@ -61,37 +61,35 @@ final class LocalStreamPartition implements StreamPartition {
                     null);
         }
         MmapQueue opened = null;
-        LocalPartition partition = null;
-        Consumer own = null;
+        boolean isOpen = false;
         try {
             opened = MmapQueue.openToRead(real);
-            partition = new LocalPartition(new LocalPartitionLocation(directory), opened);
-            own = open(partition, consumerName);
-            labelConsumer(own, user);
+            queue = opened;
+            consumer = open(new LocalPartition(new LocalPartitionLocation(directory), opened), consumerName);
+            labelConsumer(consumer, user);
+            records = new LocalPartition(
+                    new LocalPartitionLocation(directory),
+                    opened,
+                    () -> queue.overflows() ? consumer.committedOffset() : Long.MAX_VALUE);
+            QueueStats stats = queue.stats();
+            mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+            if (ConsumersOfQueries.isTemporary(consumerName) && !hasLastingConsumer()) {
+                LOG.info(
+                        "the query on {} cannot be restarted: while the queue has no other consumer, consumer {} frees"
+                                + " no record, and producers wait when the queue is full",
+                        directory.path(),
+                        consumerName);
+            }
+            isOpen = true;
         } catch (LockedException e) {
             throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
         } finally {
-            if (own == null) {
+            if (!isOpen) {
                 if (opened != null) {
                     opened.close();
                 }
                 ConsumersOfQueries.release(real.toString(), consumerName);
             }
-        }
-        queue = opened;
-        consumer = own;
-        records = new LocalPartition(
-                new LocalPartitionLocation(directory),
-                opened,
-                () -> queue.overflows() ? consumer.committedOffset() : Long.MAX_VALUE);
-        QueueStats stats = queue.stats();
-        mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
-        if (ConsumersOfQueries.isTemporary(consumerName) && !hasLastingConsumer()) {
-            LOG.info(
-                    "the query on {} cannot be restarted: while the queue has no other consumer, consumer {} frees no"
-                            + " record, and producers wait when the queue is full",
-                    directory.path(),
-                    consumerName);
         }
     }
 
