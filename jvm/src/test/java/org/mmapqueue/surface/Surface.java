@@ -844,6 +844,9 @@ final class Surface implements AutoCloseable {
         boolean mayBeLess = mayFail || isOlder;
         assertTrue(messages.size() == most || mayBeLess && messages.size() < most, messages.size() + " of " + most);
         messages.forEach(this::assertIs);
+        if (isInArchiveAlone) {
+            return; // find passes what is lost between records of the ring
+        }
         long micros = messages.get(0).timestampMicros();
         long found = queue().find(Micros.instant(micros)).orElse(-1);
         assertTrue(
