@@ -135,7 +135,7 @@ class _Peer(NamedTuple):
 
     def send(self, line: bytes) -> None:
         # An end of the process is the missing answer.
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError, OSError):
+        with contextlib.suppress(OSError):
             if line:
                 self.connection.sendall(line)
             else:

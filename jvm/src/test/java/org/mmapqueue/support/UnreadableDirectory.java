@@ -28,7 +28,7 @@ import java.util.Set;
 /** A directory that can be opened, and whose entries cannot be read, as one of a server that has gone. */
 public final class UnreadableDirectory extends FileSystemProvider {
     private final Path self;
-    private final FileSystem system = new System();
+    private final FileSystem system = new Delegating();
 
     private UnreadableDirectory() {
         self = (Path) Proxy.newProxyInstance(
@@ -160,7 +160,7 @@ public final class UnreadableDirectory extends FileSystemProvider {
         throw unused();
     }
 
-    private final class System extends FileSystem {
+    private final class Delegating extends FileSystem {
         @Override
         public FileSystemProvider provider() {
             return UnreadableDirectory.this;

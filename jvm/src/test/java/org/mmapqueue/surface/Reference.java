@@ -243,9 +243,10 @@ final class Reference {
             assertTrue(
                     allowed,
                     "committed at " + found + ", expected " + committed + ".." + most + (any ? " or " + possible : ""));
-            if (found < committed) {
+            if (found < committed) { // the consumer is where it was at a flush, with what was acked then
                 acked.clear();
                 open.clear();
+                open.addAll(saved.tailSet(found));
             }
             committed = found;
             acked.tailSet(end).clear();
