@@ -257,7 +257,7 @@ class ShippedQueueTest {
                     text.contains("the slowest consumer is ship, ")
                             && text.contains(" bytes behind; shipping into " + archive.toUri() + " has failed since "
                                     + since + " and is repeated: ")
-                            && text.contains("IOException"),
+                            && text.endsWith(" is missing; is its file system mounted?"),
                     text);
             Files.move(temp.resolve("unmounted"), archive);
             assertTrue(queue.awaitShipped(queue.endOffset() - 1, LONG));

@@ -115,9 +115,7 @@ public final class Shipping {
      */
     public ShipSource source(URI archive) {
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
-        if (settings.overflows()) {
-            overflowInto(archive);
-        }
+        begin(archive, consumer);
         shipping = consumer;
         return new QueueShipSource(
                 core,
@@ -131,13 +129,41 @@ public final class Shipping {
                 link());
     }
 
-    // Before the ring gives up anything: consumers of all processes look for this file then.
-    private void overflowInto(URI archive) {
+    // Before the ring gives up anything: consumers of all processes look for the file then, and the archive must have
+    // what they need.
+    private void begin(URI archive, ConsumerCore consumer) {
+        Optional<URI> overflow = settings.overflows() ? Optional.of(archive) : Optional.empty();
         try {
-            OverflowFile.write(storage(), core.directory(), archive);
+            boolean isNew = overflow.isPresent()
+                    && !OverflowFile.read(storage(), core.directory()).equals(overflow);
+            if (isNew || link().undamaged().isEmpty()) {
+                shipWholeRing(consumer);
+            }
+            if (isNew) {
+                OverflowFile.write(storage(), core.directory(), archive);
+            }
         } catch (IOException e) {
             throw new MmapQueueException(
                     "the queue in " + core.directory() + " could not store where it overflows to: " + e, e);
+        }
+    }
+
+    /**
+     * Moves the shipper's consumer back to the first record of the ring. What it has acked may be in another archive, or
+     * in none, and other consumers may need it: they read it in this archive once the ring has given it up.
+     */
+    private void shipWholeRing(ConsumerCore consumer) {
+        boolean isMoved = false;
+        while (consumer.neededOffset() > core.log().firstOffset() && !isMoved) {
+            try {
+                core.seek(consumer, StartAt.EARLIEST);
+                isMoved = true;
+            } catch (DroppedException e) {
+                LOG.debug("records were dropped before they were shipped: {}", e.getMessage()); // thrown once
+            }
+        }
+        if (isMoved && !core.settings().readOnly()) {
+            core.writer().flush();
         }
     }
 
@@ -255,6 +281,7 @@ public final class Shipping {
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         boolean isClaimed = false;
         try {
+            shipWholeRing(consumer);
             // Nothing is acked yet: the former archive does not have what this one has.
             archive.claim(new QueueShipSource(core, core.log().storedReader(), consumer, before -> {}, next), options);
             isClaimed = true;

@@ -1179,7 +1179,9 @@ final class Surface implements AutoCloseable {
     /** Another handle, which may only read, with a consumer of its own. */
     void readOnly(int choice, int count) throws InterruptedException {
         close();
-        queue = MmapQueue.open(plain().readOnly(true).build());
+        QueueConfig.Builder config = plain().readOnly(true);
+        // What a purge has acked before it was shipped is a gap, and a consumer moved before it passes it if told so.
+        queue = MmapQueue.open((limit == Limit.OVERFLOW ? config.onDamage("skip") : config).build());
         try {
             read(choice, count);
             pop(choice, count, Pop.POLL);
@@ -1207,11 +1209,7 @@ final class Surface implements AutoCloseable {
         }
         List<ConsumerStats> stats = queue().consumerStats();
         boolean isBehind = stats.stream().anyMatch(each -> each.archivedRecords() > 0);
-        long shipped = stats.stream()
-                .filter(each -> each.name().equals(SHIP))
-                .mapToLong(ConsumerStats::committedOffset)
-                .findFirst()
-                .orElse(0);
+        long first = queue().firstOffset(); // an archive begins with all that the ring has
         close();
         Path link = directory.resolve(ArchiveLink.FILE_NAME);
         byte[] before = Files.exists(link) ? Files.readAllBytes(link) : new byte[0];
@@ -1233,7 +1231,7 @@ final class Surface implements AutoCloseable {
             }
             isReplaced = false;
             archive = next;
-            changedAt = shipped;
+            changedAt = first;
             inArchive.clear();
         }
         changedOutside();

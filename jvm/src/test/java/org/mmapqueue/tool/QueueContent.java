@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.mmapqueue.Consumer;
-import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
@@ -35,8 +34,9 @@ public record QueueContent(String id, long end, Map<Long, String> records, Map<S
         try (MmapQueue queue =
                 MmapQueue.open(QueueConfig.builder(aside).maxUnacked(1 << 30).build())) {
             Map<Long, String> records = new TreeMap<>();
+            // A record before the first one was lost before it was shipped, or was dropped.
             long low = queue.consumerStats().stream()
-                    .mapToLong(ConsumerStats::committedOffset)
+                    .mapToLong(each -> Math.max(each.committedOffset(), queue.firstOffset()))
                     .min()
                     .orElse(queue.firstOffset());
             try (RecordReader reader = queue.reader(low, queue.endOffset())) { // which passes lost records

@@ -167,10 +167,15 @@ record Resync(Slots slots, WalkRange range, Geometry geometry, RecordScan scan) 
         if (next != null && next.firstRecord() != geometry.dataStart()) {
             return next.epoch();
         }
+        if (first != geometry.dataStart()) {
+            return before;
+        }
         SegmentHeader rest = damaged.rest();
-        long most = next == null ? range.facts().epoch() : next.epoch();
+        long most = Math.max(before, next == null ? range.facts().epoch() : next.epoch());
         boolean isPossible = rest.id() == damaged.id() && rest.epoch() >= Math.max(1, before) && rest.epoch() <= most;
-        return isPossible && first == geometry.dataStart() ? rest.epoch() : before;
+        // Not too low: the writer goes on in the last segment, and a record that it pushes may continue in the next
+        // one.
+        return isPossible ? rest.epoch() : most;
     }
 
     // The epoch in the damaged header if it is possible; otherwise that of the next segment.
