@@ -151,7 +151,7 @@ def change_archive(
     spark: SparkSession | SparkContext | None = None,
     **configuration: Unpack[Configuration],
 ) -> bool:
-    """Lets a queue be shipped into another archive from now on, from its first record that was not shipped on.
+    """Lets a queue be shipped into another archive from now on, from the first record of its ring on.
 
     A queue that was shipped once is shipped into the same archive for ever, even if a different one is at its place,
     until this call claims the queue's partition in another one. If the call raises, the queue belongs to its archive as

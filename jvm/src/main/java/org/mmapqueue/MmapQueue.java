@@ -824,7 +824,7 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Lets a queue be shipped into another archive from now on, from its first record that was not shipped on. A queue
+     * Lets a queue be shipped into another archive from now on, from the first record of its ring on. A queue
      * that was shipped once is shipped into the same archive for ever, even if a different one is at its place, until
      * this call claims the queue's partition in another one. If this fails, the queue belongs to its archive as before,
      * and the call can be repeated, also after a crash.

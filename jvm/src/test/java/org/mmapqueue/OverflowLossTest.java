@@ -162,6 +162,26 @@ class OverflowLossTest extends OverflowSetup {
                 Repairer.repairInPlace(directory(), false, Progress.NONE).lost().size());
     }
 
+    // ---- another archive, which lacks what the former one has
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anotherArchiveGetsWhatAConsumerNeedsBeforeTheRingGivesItUp(boolean isLeft) throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, 50);
+            assertTrue(queue.awaitShipped(49, LONG));
+            assertEquals(0, queue.firstOffset());
+        }
+        QueueConfig other = config().archiveUri(temp.resolve("other").toUri()).build();
+        assertTrue(isLeft ? MmapQueue.leaveArchive(directory()) : MmapQueue.changeArchive(other, false));
+        try (MmapQueue queue = MmapQueue.open(other)) {
+            push(queue, 50, MANY);
+            assertTrue(queue.firstOffset() > 50);
+            checkAll(queue.consumer("late", StartAt.COMMITTED), 0, MANY);
+        }
+    }
+
     // ---- an archive that can be read only, or is full
 
     @Test

@@ -339,6 +339,35 @@ class RepairerTest {
         assertFalse(Files.exists(temp.resolve("to")));
     }
 
+    /** After a kill the log goes on in a new segment, of a higher epoch. */
+    @Test
+    void aRecordAfterARepairedHeaderMayContinueInTheNextSegment() {
+        Path killed = temp.resolve("killed");
+        try (MmapQueue queue = MmapQueue.open(small(temp.resolve("queue")))) {
+            queue.push(new byte[1]);
+            Directories.copyOpen(temp.resolve("queue"), killed, 4096);
+        }
+        try (MmapQueue queue = MmapQueue.open(small(killed))) {
+            queue.push(new byte[2]);
+        }
+        Directories.flip(killed.resolve("1_segment.dat"), 28, 0xFF); // in the segment's id
+        Repairer.repairInPlace(killed, false, Progress.NONE);
+        try (MmapQueue queue = MmapQueue.open(small(killed))) {
+            queue.push(new byte[5000]);
+            for (int length : new int[] {1, 2, 5000}) {
+                assertEquals(length, queue.consumer().poll().data().length);
+            }
+        }
+    }
+
+    private static QueueConfig small(Path directory) {
+        return QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxEventSize(8000)
+                .build();
+    }
+
     @Test
     void version1Throws() {
         Path sample = V1Sample.of("a-three-small").copy(temp);
