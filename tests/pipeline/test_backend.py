@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
+from mmapqueue.pipeline._channels import Channels
 from mmapqueue.pipeline.gather.receivers.skywalking import SkyWalkingReceiver
 from pipeline.receiving import grpc_receiver
 from pipeline.serving import Serving, certificates
@@ -92,6 +93,23 @@ def test_errors_of_the_backend_reach_the_client() -> None:
         assert answers[:2] == [(codes[0], "because"), (codes[1], "because")]
         assert answers[2] == (codes[2], f"the backend {endpoint} of {CDS}: because")
     assert len(backend.calls) == 3
+
+
+def test_a_connection_that_ends_while_a_call_begins_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = grpc.aio.Metadata()
+    error = grpc.aio.AioRpcError(grpc.StatusCode.INTERNAL, none, none, details="Internal error from Core")
+
+    class Ended:
+        def stream_stream(self, _: str) -> Any:
+            raise error
+
+    async def pick(_: Channels) -> Ended:
+        return Ended()
+
+    monkeypatch.setattr(Channels, "pick", pick)
+    with Serving(receiver("127.0.0.1:1")) as serving:
+        details = f"the backend 127.0.0.1:1 of {CDS}: Internal error from Core"
+        assert refused(serving) == (grpc.StatusCode.UNAVAILABLE, details)
 
 
 def test_a_backend_that_is_away_is_named_and_found_when_it_is_back() -> None:

@@ -19,6 +19,8 @@ from mmapqueue.pipeline.plugins import Duration, GrpcCall, GrpcError, Options
 _LOG = logging.getLogger("mmapqueue.pipeline.backend")
 #: What a client gets that is not connected to the backend, or not answered in time.
 _UNAVAILABLE = "UNAVAILABLE"
+#: What grpc says when the connection ends while a call begins.
+_ENDED = (grpc.StatusCode.INTERNAL, "Internal error from Core")
 
 
 class BackendSettings(Options):
@@ -96,6 +98,6 @@ class Backend:
             return GrpcError(
                 _UNAVAILABLE, f"the backend {self._settings.endpoint} did not answer {path} in {seconds:g} s"
             )
-        if code == grpc.StatusCode.UNAVAILABLE:
+        if code == grpc.StatusCode.UNAVAILABLE or (code, details) == _ENDED:
             return GrpcError(_UNAVAILABLE, f"the backend {self._settings.endpoint} of {path}: {details}")
         return GrpcError(code.name, details)
