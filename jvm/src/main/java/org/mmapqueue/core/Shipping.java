@@ -132,14 +132,11 @@ public final class Shipping {
     // Before the ring gives up anything: consumers of all processes look for the file then, and the archive must have
     // what they need.
     private void begin(URI archive, ConsumerCore consumer) {
-        Optional<URI> overflow = settings.overflows() ? Optional.of(archive) : Optional.empty();
         try {
-            boolean isNew = overflow.isPresent()
-                    && !OverflowFile.read(storage(), core.directory()).equals(overflow);
-            if (isNew || link().undamaged().isEmpty()) {
+            if (link().undamaged().isEmpty()) {
                 shipWholeRing(consumer);
             }
-            if (isNew) {
+            if (settings.overflows()) {
                 OverflowFile.write(storage(), core.directory(), archive);
             }
         } catch (IOException e) {
