@@ -194,8 +194,11 @@ class OverflowLossTest extends OverflowSetup {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
             checkAll(consumer, 0, 100);
+            push(queue, MANY, MANY + 1);
+            Waiting.until(
+                    "an outage", () -> queue.shipStats().orElseThrow().failure().isPresent());
             FullException full = assertThrows(FullException.class, () -> {
-                for (int i = MANY; i < 2 * MANY; i++) {
+                for (int i = MANY + 1; i < 2 * MANY; i++) {
                     queue.push(payload(i));
                 }
             });
