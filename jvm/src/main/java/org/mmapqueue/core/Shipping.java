@@ -40,6 +40,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
+import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.registry.Registry;
@@ -149,7 +150,7 @@ public final class Shipping {
      * Moves the shipper's consumer back to the first record of the ring. What it has acked may be in another archive, or
      * in none, and other consumers may need it: they read it in this archive once the ring has given it up.
      */
-    private void shipWholeRing(ConsumerCore consumer) {
+    private void shipWholeRing(ConsumerCore consumer) throws IOException {
         boolean isMoved = false;
         while (consumer.neededOffset() > core.log().firstOffset() && !isMoved) {
             try {
@@ -159,8 +160,9 @@ public final class Shipping {
                 LOG.debug("records were dropped before they were shipped: {}", e.getMessage()); // thrown once
             }
         }
-        if (isMoved && !core.settings().readOnly()) {
-            core.writer().flush();
+        ConsumerCursors cursors = registry.find(CONSUMER);
+        if (isMoved && cursors != null) {
+            cursors.force(); // before the archive is another one
         }
     }
 
