@@ -222,10 +222,18 @@ class OverflowTest extends OverflowSetup {
                     return partition.firstOffset() > 0;
                 });
             }
-            DroppedException dropped = assertThrows(DroppedException.class, () -> consumer.pop(LONG));
-            assertEquals(0, dropped.first());
-            Message next = consumer.pop(LONG);
-            assertEquals(dropped.last() + 1, next.offset());
+            long lost = 0;
+            Message next = null;
+            while (next == null) {
+                try {
+                    next = consumer.pop(LONG);
+                } catch (DroppedException dropped) { // one for each look at an archive that deletes run after run
+                    assertEquals(lost, dropped.first());
+                    lost = dropped.last() + 1;
+                }
+            }
+            assertTrue(lost > 0, "nothing is dropped");
+            assertEquals(lost, next.offset());
             check(next, next.offset(), 1);
         }
     }

@@ -56,6 +56,12 @@ class ReadAheadTest {
         return new ReadAhead(records, "consumer a", "mmapqueue-a-older", whenLoaded);
     }
 
+    /** Returns when the thread has loaded all for a consumer at an offset: 2 MiB after the chunk that it reads. */
+    private void untilItPausesAhead(long offset) {
+        Waiting.until("it reads ahead", () -> reads.contains(offset + 2 * CHUNK));
+        untilItPauses();
+    }
+
     private void untilItPauses() {
         Waiting.until("the thread pauses", () -> Waiting.isIn(thread.get(), OwnThread.class, "awaitNanos"));
     }
@@ -125,14 +131,14 @@ class ReadAheadTest {
             ahead.passed(at);
             ahead.await(at, 0);
         }
-        untilItPauses();
+        untilItPausesAhead(3 * CHUNK);
         assertFalse(reused.contains(first), "the consumer may still copy from it");
         for (long at = 3 * CHUNK; at <= 6 * CHUNK; at += CHUNK) {
             ahead.passed(at);
             ahead.await(at, 0);
             ahead.chunk(at);
         }
-        untilItPauses();
+        untilItPausesAhead(6 * CHUNK);
         ahead.end();
         assertFalse(reused.contains(first), "dropped while it was held: left to the garbage collector");
         assertTrue(
