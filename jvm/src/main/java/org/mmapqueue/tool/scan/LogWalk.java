@@ -373,12 +373,25 @@ public final class LogWalk {
             }
             return finish();
         }
-        lose(to, file, what);
+        lose(retained(to), file, what);
         completeBatch();
         if (position() <= before && !isTheEnd()) {
             throw new CorruptException(file.toString(), what.at(), what + "; no readable position follows");
         }
         return true;
+    }
+
+    // Where the log goes on: earlier, if the retained part of it begins with a pad, which is no record to look for.
+    private Resync.LogPosition retained(Resync.LogPosition to) throws IOException {
+        long from = range.retainedFrom();
+        if (position() >= from || to.position(geometry) <= from) {
+            return to;
+        }
+        int at = (int) (from - geometry.position(slot.id(), 0));
+        boolean leads = slot.id() == geometry.segmentOf(from)
+                && scan.look(slot, at, base) == RecordScan.Kind.PAD
+                && geometry.position(scan.endId, scan.endOffset) == to.position(geometry);
+        return leads ? new Resync.LogPosition(slot.id(), at, to.base(), to.number()) : to;
     }
 
     // The next readable position after a fault; null at the log end. If a stored log end is lost, a fault is the log

@@ -13,6 +13,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32C;
@@ -20,11 +21,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.Main;
 import org.mmapqueue.tool.report.ConsumerState;
@@ -169,6 +173,27 @@ class VerifierTest {
                         .filter(each -> each.kind() == Finding.Kind.TORN)
                         .count());
         assertEquals(made.payloads().size() - 1, report.endOffset());
+    }
+
+    @Test
+    void anAckedRecordThatALossOfPowerHasTornIsNotLost() throws InterruptedException {
+        Path directory = temp.resolve("queue");
+        Path left;
+        long end;
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(directory, true))) {
+            Consumer consumer = queue.consumer("a", StartAt.EARLIEST);
+            queue.push(Payload.of(0, 100));
+            queue.push(Payload.of(1, 1999));
+            consumer.pop(Duration.ofMinutes(1));
+            consumer.ackUpTo(consumer.pop(Duration.ofMinutes(1)).offset());
+            end = queue.stats().writingPosition();
+            left = Directories.losePower(Directories.copy(directory, temp.resolve("left")));
+        }
+        Directories.flip(left.resolve("0_segment.dat"), (int) end - 9, 1);
+        MmapQueue.open(Shape.Made.config(left, true)).close();
+        VerifyReport report = verify(left);
+        assertTrue(report.isWhole(), report.findings().toString());
+        assertEquals(2, report.endOffset());
     }
 
     @Test
