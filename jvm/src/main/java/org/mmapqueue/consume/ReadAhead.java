@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.CauseText;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -181,7 +182,7 @@ public final class ReadAhead {
         if (why.cause instanceof IOException) {
             return new ArchiveUnavailableException(
                     what + ": record " + why.offset + " is in the archive, which cannot be read at present: "
-                            + why.cause,
+                            + CauseText.of(why.cause),
                     why.cause);
         }
         if (why.cause instanceof Error) { // mostly OutOfMemoryError
@@ -283,7 +284,7 @@ public final class ReadAhead {
     private void failed(Failure why) {
         Failure before = failure;
         if (before == null && why.cause instanceof IOException) {
-            LOG.warn("{} waits for the archive, which is tried again: {}", what, why.cause.toString());
+            LOG.warn("{} waits for the archive, which is tried again: {}", what, CauseText.of(why.cause));
         }
         lock.lock();
         try {

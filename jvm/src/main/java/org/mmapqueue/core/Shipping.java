@@ -142,7 +142,9 @@ public final class Shipping {
             }
         } catch (IOException e) {
             throw new MmapQueueException(
-                    "the queue in " + core.directory() + " could not store where it overflows to: " + e, e);
+                    "the queue in " + core.directory() + " could not begin to fill its archive " + archive + ": "
+                            + CauseText.of(e),
+                    e);
         }
     }
 
