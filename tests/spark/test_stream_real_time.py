@@ -1,5 +1,6 @@
 """Real-time mode, where Spark has it: records are passed on while a batch runs."""
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -104,6 +105,36 @@ def test_a_restart_continues_after_the_last_batch(
     await_count(query, lambda: len(kept(out)), len(records))
     query.stop()
     assert kept(out) == expected(records)
+
+
+def batches(streams: Streams) -> int:
+    """The number of batches that Spark has committed."""
+    return len(list((streams.checkpoint / "commits").glob("[0-9]*")))
+
+
+@needs_real_time
+def test_a_queue_in_place_of_the_former_one_is_read_once(
+    spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    former = fill(10)
+    query = start(spark, streams, out, SHORTEST)
+    await_count(query, lambda: len(kept(out)), 10)
+    begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
+    await_count(query, lambda: batches(streams), begun + 1)
+    query.stop()
+    shutil.rmtree(streams.queue_dir)
+    present = fill([b"other %d" % i for i in range(5)])
+    query = start(spark, streams, out, SHORTEST, failOnDataLoss=False)
+    try:
+        await_count(query, lambda: len(kept(out)), 15)
+        await_count(query, lambda: batches(streams), batches(streams) + 3)
+    finally:
+        query.stop()
+    assert kept(out) == expected(former) + expected(present)
+    name = streams.consumer()
+    with mmapqueue.Queue(streams.queue_dir, spark=spark) as queue:
+        assert queue.consumer_stats()[name].committed_offset == 5
 
 
 def semaphore(spark: SparkSession, path: Path) -> Any:

@@ -423,7 +423,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return "mmapqueue " + location + " (consumer " + consumer() + ", Offsets: " + planned + ")";
     }
 
-    /** Plans tasks that read each partition from an offset until Spark ends them. */
+    /**
+     * Plans tasks that read each partition from an offset until Spark ends them. A batch that moves the query to another
+     * queue in the place of the former one reads nothing of it, as in {@link #planInputPartitions}.
+     */
     final synchronized QueueInputPartition[] planFrom(Offset start) {
         PartitionOffsets from = StreamOffset.offsets(start);
         queue().refresh();
@@ -431,7 +434,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         releaseOnce(from);
         List<ReadRange> ranges = queue().available(from, queue().ends()).entrySet().stream()
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
-                .map(each -> new ReadRange(each.getKey(), each.getValue().from(), Long.MAX_VALUE))
+                .map(each -> withoutEnd(each.getKey(), each.getValue().from()))
                 .toList();
         planned = RangesText.of(ranges);
         return ranges.stream()
@@ -444,11 +447,15 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                             partition.queueId(),
                             partition.hosts(first, partition.endOffset()),
                             first,
-                            Long.MAX_VALUE,
+                            each.to(),
                             options.skipsDamage(),
                             partition.mayHaveLost(first, Long.MAX_VALUE));
                 })
                 .toArray(QueueInputPartition[]::new);
+    }
+
+    private ReadRange withoutEnd(int id, long from) {
+        return new ReadRange(id, from, queue().isReplaced(id) ? from : Long.MAX_VALUE);
     }
 
     @Override

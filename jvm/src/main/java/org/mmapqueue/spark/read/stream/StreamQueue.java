@@ -341,6 +341,11 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                                 .isPresent());
     }
 
+    /** Whether the query has not moved yet from the former queue of a partition to the present one. */
+    boolean isReplaced(int id) {
+        return replaced.contains(id);
+    }
+
     /** Whether all acks are stored. */
     boolean isStored() {
         return source.isStored();

@@ -62,7 +62,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     /**
      * Opens the partition.
      *
-     * @param input the partition and its first offset; the end is not used
+     * @param input the partition and its range, mostly without an end
      * @param columns the columns to read, in order
      * @param failOnDataLoss whether the loss of a requested record is an error
      * @param losses counts lost records
