@@ -137,6 +137,31 @@ def test_a_queue_in_place_of_the_former_one_is_read_once(
         assert queue.consumer_stats()[name].committed_offset == 5
 
 
+@needs_real_time
+def test_a_partition_that_comes_back_is_read_on(
+    spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
+) -> None:
+    out, away = tmp_path / "out", tmp_path / "away"
+    for number in range(2):
+        fill(5, partition=number)
+    wanted = 10
+    for step in ("both", "one", "both again"):
+        if step == "one":
+            (streams.queue_dir / "p=1").rename(away)
+        elif step == "both again":
+            away.rename(streams.queue_dir / "p=1")
+            wanted += len(fill([b"new"], partition=1))
+        query = start(spark, streams, out, SHORTEST, failOnDataLoss=False)
+        try:
+            await_count(query, lambda: len(kept(out)), wanted)
+            begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
+            await_count(query, lambda: batches(streams), begun + 1)
+        finally:
+            query.stop()
+    rows = [f"{number} {offset} record {offset} True" for number in range(2) for offset in range(5)]
+    assert sorted(kept(out)) == sorted([*rows, "1 5 new True"])
+
+
 def semaphore(spark: SparkSession, path: Path) -> Any:
     """What tasks that read a partition, which is open here, take a permit from."""
     jvm = sessions.jvm(spark)

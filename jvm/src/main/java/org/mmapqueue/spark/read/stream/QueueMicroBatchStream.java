@@ -84,6 +84,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final IdleAck idleAck = new IdleAck(System::nanoTime);
     private boolean anyBatch;
     private long lastBatchNanos;
+    /** The positions in partitions that do not exist any more, so that no task of real-time mode reads them. */
+    private final SortedMap<Integer, Long> absent = new TreeMap<>();
     /** The ranges of the micro-batch that was planned last, for people. */
     private volatile String planned = "not planned yet";
 
@@ -432,8 +434,15 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         queue().refresh();
         queue().lookForPartitions();
         releaseOnce(from);
-        List<ReadRange> ranges = queue().available(from, queue().ends()).entrySet().stream()
-                .filter(each -> queue().partitions().containsKey(each.getKey()))
+        SortedMap<Integer, Range> available = queue().available(from, queue().ends());
+        absent.clear();
+        available.forEach((id, range) -> {
+            if (!queue().partitions().containsKey(id)) {
+                absent.put(id, range.from());
+            }
+        });
+        List<ReadRange> ranges = available.entrySet().stream()
+                .filter(each -> !absent.containsKey(each.getKey()))
                 .map(each -> withoutEnd(each.getKey(), each.getValue().from()))
                 .toList();
         planned = RangesText.of(ranges);
@@ -456,6 +465,13 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     private ReadRange withoutEnd(int id, long from) {
         return new ReadRange(id, from, queue().isReplaced(id) ? from : Long.MAX_VALUE);
+    }
+
+    /** The position of the query after a batch of {@link #planFrom}, by the positions of its tasks. */
+    final synchronized PartitionOffsets after(SortedMap<Integer, Long> tasks) {
+        SortedMap<Integer, Long> all = new TreeMap<>(absent);
+        all.putAll(tasks);
+        return new PartitionOffsets(all);
     }
 
     @Override

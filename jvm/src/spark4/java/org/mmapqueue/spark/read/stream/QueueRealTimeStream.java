@@ -8,7 +8,6 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode;
 import org.apache.spark.sql.types.StructType;
-import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.task.RealTimeOffset;
 import org.mmapqueue.spark.read.task.RealTimeReaderFactory;
@@ -44,7 +43,7 @@ final class QueueRealTimeStream extends QueueMicroBatchStream implements Support
             RealTimeOffset end = (RealTimeOffset) each;
             ends.put(end.partition(), end.next());
         }
-        return new StreamOffset(new PartitionOffsets(ends));
+        return new StreamOffset(after(ends));
     }
 
     @Override
