@@ -17,6 +17,11 @@ public record Push(Duration timeout, boolean sync, boolean failOnDataLoss, PushF
         this(timeout, sync, failOnDataLoss, new PushFigures(() -> null, figures -> {}));
     }
 
+    /** A copy that returns when the rows are durable. */
+    Push withSync() {
+        return new Push(timeout, true, failOnDataLoss, figures);
+    }
+
     /** A copy with other figures. */
     Push counting(PushFigures others) {
         return new Push(timeout, sync, failOnDataLoss, others);

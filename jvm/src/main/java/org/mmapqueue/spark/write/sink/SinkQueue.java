@@ -148,6 +148,9 @@ public final class SinkQueue implements Closeable {
             boolean isNew = epoch > last;
             if (!isNew) {
                 new RepeatedEpoch(root, partitions, query, manifest, last).check(push.failOnDataLoss());
+                if (push.sync()) {
+                    partitions.forEach(MmapQueue::flush); // it may have been pushed without sync
+                }
             } else {
                 new MissingEpochs(root, query, epoch, manifest.producer()).check(last, push.failOnDataLoss());
                 if (files.isEmpty()) {
@@ -368,7 +371,9 @@ public final class SinkQueue implements Closeable {
                         + missing.keySet() + " are lost, those for the others are in the queue; delete " + path
                         + " to continue");
             }
-            new ManifestPusher(storage, partitions, directory, manifest, "the rest of " + path, push).push(missing);
+            // Of a query that may have asked for sync, unlike this one.
+            new ManifestPusher(storage, partitions, directory, manifest, "the rest of " + path, push.withSync())
+                    .push(missing);
             LOG.info("{} is completed: partitions {}", path, missing.keySet());
         }
         storage.delete(path);
