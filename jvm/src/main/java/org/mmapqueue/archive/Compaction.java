@@ -38,6 +38,7 @@ public final class Compaction {
     private final Duration grace;
     private final InstantSource clock;
     private final BooleanSupplier isOver;
+    private final RunMerger.Right right;
     private final RunList runs;
 
     /** Last bucket up to which all are complete, with nothing left to do. */
@@ -58,7 +59,7 @@ public final class Compaction {
      * @param grace the minimum time for which replaced runs are kept
      */
     public Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace) {
-        this(archive, partition, codec, grace, () -> false);
+        this(archive, partition, codec, grace, () -> false, () -> {});
     }
 
     /**
@@ -67,10 +68,16 @@ public final class Compaction {
      * @param codec the compression of new runs
      * @param grace the minimum time for which replaced runs are kept
      * @param isOver whether the owner has ended; then nothing is stored or deleted any more
+     * @param right whether the owner still ships the partition: asked before a merged run gets its name
      */
     public Compaction(
-            Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace, BooleanSupplier isOver) {
-        this(archive, partition, codec, grace, isOver, InstantSource.system());
+            Archive archive,
+            PartitionEntry partition,
+            ArchiveCodec codec,
+            Duration grace,
+            BooleanSupplier isOver,
+            RunMerger.Right right) {
+        this(archive, partition, codec, grace, isOver, right, InstantSource.system());
     }
 
     Compaction(
@@ -79,6 +86,7 @@ public final class Compaction {
             ArchiveCodec codec,
             Duration grace,
             BooleanSupplier isOver,
+            RunMerger.Right right,
             InstantSource clock) {
         this.archive = archive;
         this.partition = partition;
@@ -86,6 +94,7 @@ public final class Compaction {
         this.grace = grace;
         this.clock = clock;
         this.isOver = isOver;
+        this.right = right;
         this.runs = archive.timedRuns(partition.id());
     }
 
@@ -145,7 +154,8 @@ public final class Compaction {
 
     private void merge(List<RunName> chosen) throws IOException {
         try {
-            RunName all = RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec, isOver);
+            RunName all = RunMerger.merge(
+                    archive.files(), partition.id(), partition.queue(), chosen, codec, isOver, right);
             LOG.debug("partition {}: {} runs became {}", partition.id(), chosen.size(), all);
         } catch (CorruptException e) {
             for (RunName run : chosen) {

@@ -46,8 +46,8 @@ final class Upkeep {
         this.options = options;
         this.isAborted = isAborted;
         this.owner = shipment.owner();
-        this.compaction =
-                new Compaction(shipment.archive(), shipment.partition(), options.codec(), GRACE, this::isOver);
+        this.compaction = new Compaction(
+                shipment.archive(), shipment.partition(), options.codec(), GRACE, this::isOver, owner::check);
         this.retention = new Retention(
                 shipment.archive(),
                 shipment.partition(),

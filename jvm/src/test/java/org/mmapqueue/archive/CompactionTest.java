@@ -45,6 +45,7 @@ class CompactionTest {
                 ArchiveCodec.NONE,
                 grace,
                 () -> false,
+                () -> {},
                 () -> Instant.ofEpochMilli(files.nowMillis));
     }
 

@@ -268,6 +268,37 @@ class OwnershipTest {
         assertEquals(3, third.owner().epoch());
     }
 
+    @Test
+    void aMergeThatAnotherShipperReplacesMeanwhileIsNotStored() throws Exception {
+        Shipment shipment = resume(source);
+        for (int end = 1; end <= 16; end++) {
+            ship(shipment, source, end);
+        }
+        CountDownLatch isMerging = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        ArchiveFiles slow = new FailingFiles(new LocalFiles(root())) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                if (Thread.currentThread().getName().endsWith("-upkeep")) {
+                    isMerging.countDown();
+                    awaitLatch(goesOn); // after the next shipper has deleted unfinished files
+                }
+                return super.create(name, content);
+            }
+        };
+        List<RunName> before = allRuns();
+        try (Shipper old = shipper(source, slow, "here")) {
+            awaitLatch(isMerging);
+            Shipment next = resume(source.copy()); // its compaction may choose other runs
+            assertEquals(3, next.owner().epoch());
+            goesOn.countDown();
+            assertFalse(old.stats().hasEnded()); // it has nothing to ship
+        }
+        assertEquals(16, before.size());
+        assertEquals(before, allRuns());
+        assertEquals(records("record ", 16), archived());
+    }
+
     // All runs of partition 0, also those that readers leave out.
     private List<RunName> allRuns() throws IOException {
         return files().list(RunName.directory(0, 0)).stream()

@@ -178,8 +178,7 @@ public final class ArchiveFigures {
             report(what + ", archive, runs as shipped", records, payload, median(archived));
         }
         try (Archive archive = Archive.open(new LocalFiles(root))) {
-            Compaction compaction =
-                    new Compaction(archive, archive.partitions().get(0), codec, Duration.ZERO, () -> false);
+            Compaction compaction = new Compaction(archive, archive.partitions().get(0), codec, Duration.ZERO);
             double compacted = millis(() -> {
                 while (compaction.step(false)) {
                     // merges and deletes

@@ -13,6 +13,13 @@ import org.mmapqueue.errors.ArchiveException;
 public final class RunMerger {
     private RunMerger() {}
 
+    /** The right to store a merged run. */
+    @FunctionalInterface
+    public interface Right {
+        /** Throws if another process has it now: that one may merge other runs, and the two results could overlap. */
+        void check() throws IOException;
+    }
+
     /** The name of the run that consecutive runs make together. */
     public static RunName name(List<RunName> runs) {
         RunName all = runs.get(0);
@@ -41,10 +48,23 @@ public final class RunMerger {
                 left.lost() + right.lost());
     }
 
+    /** As below, for a process that nothing can replace. */
+    public static RunName merge(
+            ArchiveFiles files,
+            int partition,
+            UUID queue,
+            List<RunName> runs,
+            ArchiveCodec codec,
+            BooleanSupplier isOver)
+            throws IOException {
+        return merge(files, partition, queue, runs, codec, isOver, () -> {});
+    }
+
     /**
      * Stores the run of consecutive runs.
      *
      * @param isOver asked before each block; if true, nothing is stored
+     * @param right asked when all is written, before the run gets its name; if it throws, nothing is stored
      * @throws InterruptedIOException if {@code isOver} was true
      * @throws org.mmapqueue.errors.CorruptException if one of the runs is damaged
      * @throws ArchiveException if their records differ from what their names say
@@ -55,10 +75,14 @@ public final class RunMerger {
             UUID queue,
             List<RunName> runs,
             ArchiveCodec codec,
-            BooleanSupplier isOver)
+            BooleanSupplier isOver,
+            Right right)
             throws IOException {
         RunName all = name(runs);
-        files.create(all.file(partition), out -> write(files, partition, queue, runs, all, codec, isOver, out));
+        files.create(all.file(partition), out -> {
+            write(files, partition, queue, runs, all, codec, isOver, out);
+            right.check();
+        });
         return all;
     }
 
