@@ -17,6 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.support.ArchiveRuns;
@@ -83,6 +84,26 @@ class CompactionTest {
                 before + " runs became " + runs(files).size());
         assertEquals(1, runs(files).stream().filter(run -> run.bucket() == 0).count());
         assertFalse(compaction.step(false));
+    }
+
+    @Test
+    void runsFromBeforeAndAfterAResetOfTheClockBecomeOne() throws IOException {
+        StoredLog reset = new StoredLog(8192, 0);
+        for (int i = 0; i < CompactionPlan.FAN; i++) {
+            if (i == CompactionPlan.FAN / 2) {
+                reset.resetClock(1_600_000_000_000_000L);
+            }
+            reset.add(new byte[] {(byte) i}, true);
+            ArchiveRuns.publish(files, reset, i, i + 1, ArchiveCodec.NONE);
+        }
+        RunName all = RunMerger.name(runs(files));
+        assertEquals(1_600_000_000_001_000L, all.minMicros());
+        assertTrue(all.maxMicros() > 1_700_000_000_000_000L, all::toString);
+        Compaction compaction = compaction(files, Duration.ZERO);
+        while (compaction.step(false)) {
+            // merges and deletes
+        }
+        assertEquals(List.of(all), runs(files));
     }
 
     @Test

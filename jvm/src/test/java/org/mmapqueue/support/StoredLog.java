@@ -105,6 +105,12 @@ public final class StoredLog {
         roll();
     }
 
+    /** Sets the clock, and begins a segment, as after a repair that has reset the clock. */
+    public void resetClock(long now) {
+        micros = now;
+        roll();
+    }
+
     private void roll() {
         baseOffset = end();
         baseTime = micros;

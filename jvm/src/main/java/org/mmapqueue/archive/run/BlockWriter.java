@@ -132,7 +132,8 @@ final class BlockWriter {
         entries.add(new RunLayout.Entry(position, next - count, blockMin, blockMax, count, used));
         position += RunLayout.BLOCK_HEADER + length;
         bytes += used;
-        minMicros = minMicros == 0 ? blockMin : minMicros;
+        // Times decrease where a repair has reset the clock.
+        minMicros = minMicros == 0 || blockMin == 0 ? Math.max(minMicros, blockMin) : Math.min(minMicros, blockMin);
         maxMicros = Math.max(maxMicros, blockMax);
         startBlock();
     }
