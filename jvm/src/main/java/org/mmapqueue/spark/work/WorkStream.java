@@ -173,6 +173,19 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
 
     private Delivery popped(long number) {
         Delivery next = new Delivery(number);
+        boolean isComplete = false;
+        try {
+            pop(next.popped);
+            isComplete = true;
+            return next.popped.isEmpty() ? null : next;
+        } finally {
+            if (!isComplete) { // no handler gets what the partitions before the failed one have popped
+                next.popped.forEach((id, own) -> partitions.get(id).release(own.keySet()));
+            }
+        }
+    }
+
+    private void pop(SortedMap<Integer, TreeMap<Long, Integer>> popped) {
         int records = 0;
         List<Integer> ids = List.copyOf(partitions.keySet());
         firstToPop = (firstToPop + 1) % ids.size();
@@ -181,11 +194,10 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
             int share = Math.max(1, (options.maxRecords() - records) / (ids.size() - i));
             TreeMap<Long, Integer> own = partitions.get(id).pop(share, Math.max(1, options.maxBytes() / ids.size()));
             if (!own.isEmpty()) {
-                next.popped.put(id, own);
+                popped.put(id, own);
                 records += own.size();
             }
         }
-        return next.popped.isEmpty() ? null : next;
     }
 
     @SuppressWarnings("ReferenceEquality") // a stream is itself
