@@ -3,6 +3,7 @@ package org.mmapqueue.spark.write.sink;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.FullException;
@@ -55,8 +56,10 @@ final class Room {
      * @throws FullException if the rows do not fit in time
      */
     long await(long deadline, Duration timeout) throws InterruptedException {
-        // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs their slot.
-        boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
+        // Records of a consumer beyond max_consumer_lag, and of one that reads on in the archive, are given up only when
+        // the writer needs their slot.
+        Map<String, String> config = queue.config().asMap();
+        boolean drops = !"0".equals(config.get("max_consumer_lag")) || "archive".equals(config.get("overflow"));
         RoomWait wait = new RoomWait(path(), queue::heldBy);
         long refused = 0;
         while (true) {

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
@@ -22,9 +23,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.staging.Manifest;
 import org.mmapqueue.spark.write.staging.RowDigest;
 import org.mmapqueue.spark.write.staging.StagedFile;
@@ -344,6 +347,34 @@ class SinkQueueTest extends StagedRows {
         error = assertThrows(
                 IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(0, Map.of("segment_size", "16k"))));
         assertTrue(error.getMessage().startsWith("option segment_size = 16384; allowed: "), error.getMessage());
+    }
+
+    @Test
+    void aRingThatOverflowsGivesUpWhatAConsumerNeeds() throws Exception {
+        Map<String, String> keys = new HashMap<>(SMALL);
+        keys.put("archive_uri", directory.resolve("archive").toUri().toString());
+        keys.put("overflow", "archive");
+        keys.put("ship_period", "5");
+        keys.put("flush_period", "5");
+        root = directory.resolve("queue");
+        sink = new SinkQueue(root, new SinkConfig(2, keys));
+        for (PartitionDirectory each : PartitionDirectory.find(root)) {
+            try (MmapQueue queue = MmapQueue.openToRead(each.directory())) {
+                queue.createConsumer("late", StartAt.EARLIEST);
+            }
+        }
+        // More than half of a ring, so the second epoch needs slots that only the writer can free.
+        String[] rows = Collections.nCopies(6, "x".repeat(3000)).toArray(String[]::new);
+        Push push = new Push(Duration.ofSeconds(30), false, true);
+        for (int epoch = 0; epoch < 3; epoch++) {
+            assertTrue(sink.commitEpoch(
+                    "q", epoch, List.of(staged("q", epoch, 0, rows), staged("q", epoch, 1, rows)), push));
+        }
+        for (PartitionDirectory each : PartitionDirectory.find(root)) {
+            try (MmapQueue queue = MmapQueue.openToRead(each.directory())) {
+                assertEquals(18, queue.endOffset());
+            }
+        }
     }
 
     @Test
