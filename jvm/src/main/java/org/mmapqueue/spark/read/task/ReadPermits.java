@@ -36,7 +36,10 @@ final class ReadPermits implements Closeable {
         UUID id = partition.queueId();
         int most = partition.maxReaders();
         synchronized (IN_USE) {
-            Shared shared = IN_USE.computeIfAbsent(id, each -> new Shared(most));
+            // An archive has no limit, and its partition the id of a queue that may be read here, too.
+            Shared shared = most == Integer.MAX_VALUE
+                    ? new Shared(most)
+                    : IN_USE.computeIfAbsent(id, each -> new Shared(most));
             shared.users++;
             return new ReadPermits(id, shared);
         }
@@ -63,7 +66,7 @@ final class ReadPermits implements Closeable {
         synchronized (IN_USE) {
             shared.users--;
             if (shared.users == 0) {
-                IN_USE.remove(id);
+                IN_USE.remove(id, shared);
             }
         }
     }
