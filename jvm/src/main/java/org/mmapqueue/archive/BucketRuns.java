@@ -1,8 +1,10 @@
 package org.mmapqueue.archive;
 
 import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,12 +24,33 @@ final class BucketRuns {
     private final List<GapName> gaps;
     /** When each run was stored, in ms since 1970; empty if no caller needs it. */
     private final Map<RunName, Long> modified;
+    /** Of the runs that are nested in others: when the first of those was stored. Empty likewise. */
+    private final Map<RunName, Long> replaced;
 
     private BucketRuns(List<RunName> all, List<GapName> gaps, Map<RunName, Long> modified, String where) {
         this.all = all;
         this.gaps = gaps;
         this.modified = modified;
         this.cover = RunNesting.cover(all, where);
+        this.replaced = modified.isEmpty() ? Map.of() : replaced(all, modified);
+    }
+
+    // One pass: a bucket may have tens of thousands of replaced runs. The runs nest, so the last one that is open is in all
+    // others that are.
+    private static Map<RunName, Long> replaced(List<RunName> all, Map<RunName, Long> modified) {
+        Map<RunName, Long> oldest = new HashMap<>();
+        Deque<RunName> open = new ArrayDeque<>();
+        for (RunName run : all) {
+            while (!open.isEmpty() && open.peek().end() <= run.first()) {
+                open.pop();
+            }
+            RunName outer = open.peek();
+            if (outer != null) {
+                oldest.put(run, Math.min(modified.get(outer), oldest.getOrDefault(outer, Long.MAX_VALUE)));
+            }
+            open.push(run);
+        }
+        return oldest;
     }
 
     /**
@@ -123,12 +146,6 @@ final class BucketRuns {
      * {@code Long.MAX_VALUE} if there is none.
      */
     long replacedMillis(RunName run) {
-        long oldest = Long.MAX_VALUE;
-        for (RunName each : all) {
-            if (each.first() <= run.first() && each.end() >= run.end() && each.count() > run.count()) {
-                oldest = Math.min(oldest, modified.get(each));
-            }
-        }
-        return oldest;
+        return replaced.getOrDefault(run, Long.MAX_VALUE);
     }
 }
