@@ -1,5 +1,6 @@
 """Records that were popped and not delivered."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -101,6 +102,48 @@ def test_what_nobody_was_given_counts_as_not_popped(open_queue: Open, tmp_path: 
             queue.ack(message)
             break
         queue.close()
+    assert given == [(offset, 1) for offset in range(10)]
+    assert not (tmp_path / "dead").exists()
+
+
+def take_by_consume(queue: mmapqueue.Queue, given: list[tuple[int, int]]) -> None:
+    """Handles one record in a loop that the close interrupts."""
+    for message in queue.consume():
+        given.append((message.offset, message.attempts))
+        queue.ack(message)
+        queue.close()
+
+
+def take_by_aconsume(queue: mmapqueue.Queue, given: list[tuple[int, int]]) -> None:
+    async def run() -> None:
+        async for message in queue.aconsume():
+            given.append((message.offset, message.attempts))
+            await queue.aack(message)
+            await queue.aclose()
+
+    asyncio.run(run())
+
+
+def take_by_process(queue: mmapqueue.Queue, given: list[tuple[int, int]]) -> None:
+    def handle(message: mmapqueue.Message) -> None:
+        given.append((message.offset, message.attempts))
+        message.ack()
+        queue.close()
+
+    queue.process(handle)
+
+
+@pytest.mark.parametrize("take", [take_by_consume, take_by_aconsume, take_by_process])
+def test_a_close_beside_a_loop_releases_what_it_has_not_given(
+    open_queue: Open, tmp_path: Path, take: Callable[[mmapqueue.Queue, list[tuple[int, int]]], None]
+) -> None:
+    options: dict[str, Any] = {"max_attempts": 2, "dead_letter_dir": str(tmp_path / "dead"), **SMALL}
+    pushed(open_queue(**options), 10).close()
+    given: list[tuple[int, int]] = []
+    for _ in range(10):
+        queue = open_queue(**options)
+        with pytest.raises(mmapqueue.Closed):
+            take(queue, given)
     assert given == [(offset, 1) for offset in range(10)]
     assert not (tmp_path / "dead").exists()
 

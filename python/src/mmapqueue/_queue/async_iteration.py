@@ -7,7 +7,7 @@ receive.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -23,27 +23,23 @@ from mmapqueue._values.message import AnyMessage
 
 
 class Fetch:
-    """One pop on behalf of a coroutine.
-
-    Attributes:
-        delivered: The number of records of the batch that the coroutine has received.
-    """
+    """One pop on behalf of a coroutine."""
 
     def __init__(self, popper: Popper) -> None:
-        self.delivered = 0
         self._popper = popper
         self._batch: Batch | None = None
         self._released = False
         self._lock = threading.Lock()
 
-    def run(self, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
-        """Pops. Runs in the executor's thread."""
+    def run(self, most: int, max_bytes: int, deadline: Deadline) -> Iterator[AnyMessage]:
+        """Pops; returns an iterator, by which the coroutine receives the records. Runs in the executor's thread."""
         batch = self._popper.pop_batch(most, max_bytes, deadline)
         with self._lock:
             self._batch = batch
+            self._popper.delivery.held[batch.rest] = batch
             if self._released:
                 self._keep_rest()
-        return batch.messages
+        return batch.rest
 
     def is_stale(self) -> bool:
         """Whether the rest of the batch must not be delivered."""
@@ -55,7 +51,13 @@ class Fetch:
             self._released = True
             self._keep_rest()
 
-    async def release_after(self, popped: "asyncio.Future[list[AnyMessage]]") -> None:
+    def forget(self) -> None:
+        """Drops the undelivered records: they are stale."""
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            self._popper.delivery.held.pop(batch.rest, None)
+
+    async def release_after(self, popped: "asyncio.Future[Iterator[AnyMessage]]") -> None:
         """As `release`; returns when the pop has ended, also when this task was cancelled."""
         self.release()
         if not popped.done():
@@ -63,10 +65,10 @@ class Fetch:
                 await popped
 
     def _keep_rest(self) -> None:
-        batch = self._batch
-        if batch is not None and self.delivered < len(batch.messages):
-            batch.undelivered.put_first(batch.messages[self.delivered :], batch.lease_end)
-            self.delivered = len(batch.messages)
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            batch.put_back()
+            self._popper.delivery.held.pop(batch.rest, None)
 
     def __del__(self) -> None:
         # The event loop ended without closing the generator. The thread is done; a pending future would keep a
@@ -74,14 +76,14 @@ class Fetch:
         self._keep_rest()
 
 
-async def received(popped: "asyncio.Future[list[AnyMessage]]", deadline: Deadline) -> list[AnyMessage]:
+async def received(popped: "asyncio.Future[Iterator[AnyMessage]]", deadline: Deadline) -> Iterator[AnyMessage]:
     """The records of a pop; none while max_unacked allows none, since other tasks may ack before the deadline."""
     try:
         return await asyncio.shield(popped)
     except UnackedLimit:
         if deadline.has_passed():
             raise
-        return []
+        return iter(())
 
 
 async def pop_async(
@@ -93,9 +95,8 @@ async def pop_async(
         slice_ = Deadline(deadline.seconds(SLICE_SECONDS))
         popped = threads.pop(partial(fetch.run, most, max_bytes, slice_))
         try:
-            messages = await received(popped, deadline)
             # The caller receives them, since no await follows.
-            fetch.delivered = len(messages)
+            messages = list(await received(popped, deadline))
         finally:
             await fetch.release_after(popped)
         if messages or deadline.has_passed():
@@ -114,18 +115,17 @@ async def consume_async(
             fetch = Fetch(popper)
             slice_ = Deadline(idle.seconds(SLICE_SECONDS))
             popped = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
-            messages: list[AnyMessage] = []
+            came = False
             try:
-                messages = await received(popped, idle)
-                for message in messages:
-                    fetch.delivered += 1
+                for message in await received(popped, idle):
+                    came = True
                     yield message
                     if fetch.is_stale():
-                        fetch.delivered = len(messages)
+                        fetch.forget()
                         break
             finally:
                 await fetch.release_after(popped)
-            if messages:
+            if came:
                 idle = Deadline(timeout)
             elif idle.has_passed():
                 return

@@ -20,21 +20,21 @@ def iterate(
     delivery = popper.delivery
     while True:
         own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(timeout))
-        messages, lease_end, undelivered = batch
-        delivered = 0
+        messages, lease_end, undelivered, rest = batch
         try:
             own.state = empty
+            delivery.held[rest] = batch
             own.busy = False
-            for message in messages:
-                delivered += 1
+            for message in rest:
                 yield message
                 # The consumer may have moved since the pop, or the leases may have ended.
                 if delivery.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
-                    delivered = len(messages)
                     break
-        finally:
-            if delivered < len(messages):
-                with Shield():
-                    undelivered.put_first(messages[delivered:], lease_end)
+        except BaseException:
+            with Shield():
+                batch.put_back()
+                delivery.held.pop(rest, None)
+            raise
+        delivery.held.pop(rest, None)
         if not messages:
             return

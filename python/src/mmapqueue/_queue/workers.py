@@ -77,7 +77,9 @@ class Workers:
     def run(self, timeout: Duration | None) -> int:
         """Handles records until no pop finds one within `timeout`. Returns the number of handled records."""
         self._popper.check()
+        held = self._popper.delivery.held
         try:
+            held[self] = self
             for thread in self._threads:
                 thread.start()
             self._pop_until_idle(timeout)
@@ -87,9 +89,16 @@ class Workers:
             with contextlib.suppress(MmapQueueError):
                 self._stop()
             raise
+        finally:
+            held.pop(self, None)
         if self._broken is not None:
             raise self._broken
         return self._handled
+
+    def put_back(self) -> None:
+        """Puts back the records that no worker has begun."""
+        with self._changed:
+            self._put_back_waiting()
 
     def _pop_until_idle(self, timeout: Duration | None) -> None:
         idle = Deadline(timeout)
@@ -278,7 +287,11 @@ class Workers:
     def _release_waiting(self) -> None:
         with self._changed:
             self._stopping = True
-            while self._waiting:
-                batch, message = self._waiting.pop()
-                batch.undelivered.put_first([message], batch.lease_end)
+            self._put_back_waiting()
             self._changed.notify_all()
+
+    def _put_back_waiting(self) -> None:
+        """As `put_back`. The caller holds the lock."""
+        while self._waiting:
+            batch, message = self._waiting.pop()
+            batch.undelivered.put_first([message], batch.lease_end)

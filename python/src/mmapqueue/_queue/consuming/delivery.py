@@ -12,7 +12,7 @@ from itertools import chain
 from math import inf
 from operator import length_hint
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
@@ -121,6 +121,13 @@ class Undelivered:
         return True
 
 
+class Held(Protocol):
+    """Records that an iterator or a worker has popped, and not passed on."""
+
+    def put_back(self) -> None:
+        """Puts them back, so that the next pop delivers them."""
+
+
 class Batch(NamedTuple):
     """Records that were popped together.
 
@@ -128,11 +135,18 @@ class Batch(NamedTuple):
         messages: The records.
         lease_end: The end of the first lease, by `time.monotonic`. From then on the JVM redelivers records.
         undelivered: Takes the rest of the batch. After a seek the consumer has another object, and the batch is stale.
+        rest: An iterator over the records, for callers that take them one by one: each record is taken once, by such a
+            caller or by `put_back`.
     """
 
     messages: list[AnyMessage]
     lease_end: float
     undelivered: Undelivered
+    rest: Iterator[AnyMessage]
+
+    def put_back(self) -> None:
+        """Puts the records back that nobody has taken from `rest`."""
+        self.undelivered.put_first(self.rest, self.lease_end)
 
 
 class Leftovers:
@@ -225,6 +239,7 @@ class Delivery:
         origin: The origin of the messages that are popped now.
         pace: The number of records to prefetch.
         highest: The highest offset that the JVM has popped since the last seek.
+        held: What iterators and workers have popped, and not passed on, by its owner: a close takes it back.
     """
 
     def __init__(self, port: ConsumerPort, prefetch: int, origin: Origin) -> None:
@@ -235,6 +250,7 @@ class Delivery:
         self.origin = origin
         self.pace = Pace(prefetch)
         self.highest = -1
+        self.held: dict[object, Held] = {}
         # Losses that were not raised yet: the records before them are delivered first.
         self._losses: deque[Dropped] = deque()
         # A heap of times, by `time.monotonic`: a requeued record is then due, and must come before prefetched ones.
@@ -354,6 +370,11 @@ class Delivery:
         return max(0.0, self._due[0] - monotonic()) if self._due else None
 
     # ---- the end, and moves
+
+    def take_back(self) -> None:
+        """Takes back what iterators and workers hold."""
+        for held in list(self.held.values()):
+            held.put_back()
 
     def release(self, send_acks: Callable[[], object]) -> None:
         """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""

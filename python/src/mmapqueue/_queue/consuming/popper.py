@@ -199,7 +199,8 @@ class Popper:
 
         def pop(own: PopBuffer) -> Batch:
             self.pop_into(own, most, max_bytes, deadline)
-            return Batch(flat(own.state[2]), own.lease_end, self.delivery.undelivered)
+            messages = flat(own.state[2])
+            return Batch(messages, own.lease_end, self.delivery.undelivered, iter(messages))
 
         return self.pop_with(pop)
 
@@ -395,14 +396,17 @@ class Popper:
 
     def release_undelivered(self) -> None:
         """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
-        if not self.delivery.ahead():
-            return
+        if self.delivery.ahead():
+            self._without_pops(self._release_undelivered)
+
+    def _without_pops(self, release: Callable[[], None]) -> None:
+        """Makes a call that releases records while no pop runs; raises nothing."""
         if self.buffers.is_in_call():
             # A signal handler within a pop: another thread that pauses pops would wait for this one.
-            self._release_undelivered()
+            release()
             return
         with suppress(MmapQueueError), Shield(), self.buffers.paused():
-            self._release_undelivered()
+            release()
 
     def _release_undelivered(self) -> None:
         """As `release_undelivered`, while no pop runs: it could deliver a record that the JVM then delivers again."""
@@ -442,7 +446,13 @@ class Popper:
         # After an error the records are redelivered.
         with suppress(MmapQueueError):
             self.acks.send_taken(pending)
-        self.release_undelivered()
+        if self.delivery.held or self.delivery.ahead():
+            self._without_pops(self._release_all)
+
+    def _release_all(self) -> None:
+        """As `_release_undelivered`; also releases what iterators and workers hold."""
+        self.delivery.take_back()
+        self._release_undelivered()
 
     def stop_delivery(self) -> None:
         """Once calls raise Closed: drops prefetched records."""
