@@ -194,6 +194,25 @@ def test_blocks_ack_and_requeue(memory: MemoryConsumer) -> None:
     asyncio.run(run())
 
 
+def test_a_block_keeps_its_exception_when_the_queue_was_closed_within_it(open_queue: Open) -> None:
+    async def in_block(*, acks: bool, fails: bool) -> None:
+        queue = open_queue(**SMALL)
+        await queue.apush(b"one")
+        async with queue.apop() as message:
+            if acks:
+                message.ack()
+            await queue.aclose()
+            if fails:
+                raise ZeroDivisionError
+
+    for acks in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(in_block(acks=acks, fails=True))
+    asyncio.run(in_block(acks=True, fails=False))
+    with pytest.raises(mmapqueue.Closed):
+        asyncio.run(in_block(acks=False, fails=False))
+
+
 def test_a_pop_under_asyncio_is_a_coroutine(memory: MemoryConsumer) -> None:
     memory.push_many([b"one", b"two"])
 

@@ -219,7 +219,15 @@ class Message(_Fields, Generic[Value]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         consumer = own_consumer("with", self.offset, self.origin)
-        await consumer.in_thread(partial(self.__exit__, kind, error, trace))
+        if not consumer.in_blocks.holds(self):
+            return  # As from `__exit__`, also when the queue was closed within the block.
+        try:
+            await consumer.in_thread(partial(self.__exit__, kind, error, trace))
+        except MmapQueueError:
+            if not consumer.in_blocks.holds(self):
+                raise
+            # A closed queue has no threads, and no call waits for it: the block's exception takes precedence here, too.
+            self.__exit__(kind, error, trace)
 
 
 AnyMessage: TypeAlias = Message[Any]
