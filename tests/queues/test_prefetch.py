@@ -328,6 +328,36 @@ def test_a_forked_child_neither_pops_nor_acks(script: Script) -> None:
     assert out.split() == ["True", "True", "True", "30", "1000"]
 
 
+def test_a_fork_while_acks_are_sent_leaves_no_lock_in_the_child(script: Script) -> None:
+    script.run(
+        """
+        import os, signal, sys, warnings
+        import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with mmapqueue.Queue(sys.argv[1], ack_linger=1000) as queue:
+            queue.push(b"one")
+            message = queue.pop()
+            # As of the thread in the background, while it sends acks.
+            with queue._opened.acks._lock:
+                child = os.fork()
+                if not child:
+                    signal.alarm(60)
+                    for call in (message.ack, message.nack, queue.lag):
+                        try:
+                            call()
+                        except mmapqueue.MmapQueueError as error:
+                            assert "forked" in str(error), error
+                        else:
+                            os._exit(1)
+                    os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            message.ack()
+            assert queue.lag() == 0
+        """,
+        script.directory / "queue",
+    )
+
+
 def test_acks_of_a_program_that_ends_without_close_are_sent(script: Script) -> None:
     script.run(
         """

@@ -96,6 +96,11 @@ class AckBuffer:
         pending.rings = True
         return pending
 
+    def end_in_child(self) -> None:
+        """In a forked child: as `stop`. A thread that exists in the parent alone may have held the lock."""
+        self._lock = threading.Lock()
+        self.stop()
+
     def ring(self, pending: Pending) -> None:
         """Wakes the thread, which sends pending acks after ack_linger.
 

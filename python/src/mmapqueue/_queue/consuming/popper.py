@@ -483,7 +483,7 @@ def _end_in_child() -> None:
     """Ends all consumers in a forked child, where pops and acks raise: the connection belongs to the parent."""
     for popper in _live:
         popper.delivery.ready = iter(())
-        popper.acks.stop()
+        popper.acks.end_in_child()
 
 
 os.register_at_fork(after_in_child=_end_in_child)
