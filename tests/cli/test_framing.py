@@ -1,7 +1,10 @@
 """How a stream of bytes is divided into records."""
 
+import os
 import random
+import threading
 from collections.abc import Iterable
+from io import FileIO
 
 import pytest
 
@@ -81,3 +84,18 @@ def test_a_wrong_record_is_named_after_those_before_it(
 
 def test_an_empty_chunk_is_an_empty_batch() -> None:
     assert list(framing.batches([b"one\ntw", b"", b"o\n"], framing.Lines("input", MOST))) == [[b"one"], [], [b"two"]]
+
+
+def test_a_stream_that_does_not_block_ends_at_its_end() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with FileIO(reader) as stream, FileIO(writer, "w") as source:
+        found = framing.chunks(stream)
+        assert next(found) == b"", "nothing has come yet"
+        later = threading.Timer(0.1, source.write, (b"one",))
+        later.start()
+        assert next(found) == b"one"
+        later.join()
+        assert next(found) == b""
+        source.close()
+        assert list(found) == []

@@ -166,7 +166,10 @@ def chunks(stream: FileIO) -> Iterator[bytes]:
     while True:
         if not select.select([stream], [], [], 0)[0]:
             yield b""
+            select.select([stream], [], [])
         data = stream.read(_READ_BYTES)
+        if data is None:
+            continue  # Another reader of a stream that does not block was faster.
         if not data:
             return
         yield data
