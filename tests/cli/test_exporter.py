@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 import mmapqueue
 from command_line import CommandLine
-from conftest import SMALL, Open
+from conftest import SMALL, Open, Script
 from mmapqueue._cli.exporting import Exporter
 from mmapqueue._tools.pages import TEXT, Page, address, serve
 
@@ -147,6 +147,45 @@ def test_a_damaged_queue_does_not_hide_the_others(closed: Path, tmp_path: Path) 
         assert list(found.failures) == [str(damaged)]
     finally:
         found.close()
+
+
+def test_a_directory_that_cannot_be_read_does_not_hide_the_others(closed: Path, tmp_path: Path) -> None:
+    # As one without permission; that would hide nothing from root.
+    unreadable = str(tmp_path / ("x" * 300))
+    found = Exporter([unreadable, str(closed)])
+    try:
+        text = found.metrics()
+        assert values(text, "up") == {unreadable: 0, str(closed): 1}
+        assert values(text, "retained_records").keys() == {str(closed)}
+        assert "File name too long" in found.failures[unreadable]
+    finally:
+        found.close()
+
+
+def test_a_killed_jvm_is_replaced_at_the_next_scrape(script: Script) -> None:
+    script.run(
+        """
+        import sys
+        import mmapqueue
+        from mmapqueue._cli.exporting import Exporter
+        from mmapqueue._jvm import standalone
+        paths = [sys.argv[1] + name for name in ("first", "second")]
+        for path in paths:
+            mmapqueue.Queue(path, capacity="1m").close()
+        found = Exporter(paths)
+        found.metrics()
+        assert not found.failures
+        standalone._running.process.kill()
+        standalone._running.process.wait()
+        assert found.metrics().count("mmapqueue_up{") == 2
+        assert list(found.failures) == paths
+        assert all("the JVM that has the queue does not answer" in each for each in found.failures.values())
+        found.metrics()
+        assert not found.failures
+        found.close()
+        """,
+        f"{script.directory}/",
+    )
 
 
 @pytest.mark.parametrize("listen", ["9465", "localhost", "::1:80", "127.0.0.1:x", "127.0.0.1:65536", ""])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,9 +64,9 @@ class Exporter:
             return self._metrics()
 
     def _metrics(self) -> str:
-        paths = list(dict.fromkeys(path for each in self._directories for path in queues_in(each)))
+        paths = list(dict.fromkeys(path for each in self._directories for path in _queues_in(each)))
         for path in self._opened.keys() - paths:
-            self._opened.pop(path).queue.close()
+            self._close(path)
         texts, up = [], []
         self.failures = {}
         for path in paths:
@@ -90,13 +91,22 @@ class Exporter:
     def _close(self, path: str) -> None:
         opened = self._opened.pop(path, None)
         if opened is not None:
-            opened.queue.close()
+            with suppress(MmapQueueError):  # The JVM has ended; the next queue that is opened starts another one.
+                opened.queue.close()
 
     def close(self) -> None:
         """Closes the queues."""
         with self._lock:
-            while self._opened:
-                self._opened.popitem()[1].queue.close()
+            for path in list(self._opened):
+                self._close(path)
+
+
+def _queues_in(directory: str) -> list[str]:
+    """As `queues_in`; of a directory that cannot be read itself, so that the others are shown and this one fails."""
+    try:
+        return queues_in(directory)
+    except OSError:
+        return [directory]
 
 
 def _identity(path: str) -> tuple[int, int]:
