@@ -36,6 +36,19 @@ def test_an_iterator_may_use_one_buffer_for_all_records(any_queue: mmapqueue.Que
     assert data(any_queue) == records * 4
 
 
+def test_an_iterator_may_push_and_close_itself(small_queue: mmapqueue.Queue) -> None:
+    def records() -> Iterator[bytes]:
+        small_queue.push(b"one")
+        yield b"two"
+        small_queue.close()
+
+    with pytest.raises(mmapqueue.Closed) as caught:
+        small_queue.push_many(records())
+    assert caught.value.pushed == 0
+    with mmapqueue.Queue(small_queue.path) as queue:
+        assert data(queue) == [b"one"]
+
+
 def test_push_many_of_more_than_any_buffer_holds(open_queue: Open) -> None:
     queue = open_queue(capacity="64m", max_event_size="3m")
     sizes = [0, 1, 100_000, 70_000, 2_500_000, 5, 60_000, 900_000, 3_000_000, 17] * 3

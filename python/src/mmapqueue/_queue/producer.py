@@ -147,11 +147,13 @@ class Producer:
             if records:
                 self._push_as_one(self._begin(), *_packed(records), deadline, pushed)
             return
+        self._handle.check()
         source = iter(items)
         # Bounds the memory when records are of the largest allowed size.
         want = max(1, min(_FIRST_CHUNK, LARGE_BYTES // self._handle.max_event_size))
-        own = self._begin()
         while records := _all_bytes(islice(source, want)):
+            # Not before: the caller's iterator may push and close itself, and takes any time.
+            own = self._begin()
             lengths = list(map(len, records))
             size = sum(lengths)
             if size > own.buffer.payload_limit:
@@ -166,9 +168,9 @@ class Producer:
                 else:
                     self._push_some(own, b"".join(records[start:stop]), lengths[start:stop], deadline, pushed)
                 start = stop
+            own.busy = False
             # As many records as fill a large buffer, if the next ones have the sizes of these.
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
-        own.busy = False
 
     def _push_columns(
         self, columns: Iterable[ByteColumn], deadline: Deadline, pushed: _Pushed, *, atomic: bool
