@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
@@ -16,6 +17,7 @@ from memory_consumer import MemoryConsumer
 import mmapqueue
 from conftest import LONG, SMALL, Open, Waits, data, fill
 from mmapqueue._queue import threads
+from mmapqueue._queue.consuming import jvm_port
 
 
 @pytest.fixture
@@ -44,6 +46,45 @@ def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
 
     assert asyncio.run(run()) == [b"one", b"two", b"three", b"four", b"five", b"six", b"seven"]
     assert any_queue.lag() == 0
+
+
+async def refused(queue: mmapqueue.Queue) -> None:
+    with pytest.raises(mmapqueue.OutOfRange):
+        await queue.aack(0)
+
+
+async def popped_in_a_loop(queue: mmapqueue.Queue) -> None:
+    async with contextlib.aclosing(queue.aconsume()) as messages:
+        async for message in messages:
+            assert message.data == b"one"
+            return
+
+
+@pytest.mark.parametrize("call", [mmapqueue.Queue.apop, mmapqueue.Queue.apop_many, popped_in_a_loop, refused])
+def test_the_loop_is_free_while_the_consumer_is_opened(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, call: Callable[[mmapqueue.Queue], Any]
+) -> None:
+    """The first call opens the consumer, and waits there for the end of a process that owns it."""
+    queue = open_queue(**SMALL)
+    queue.create_consumer("default")
+    queue.push(b"one")
+    waiting, ended = threading.Event(), threading.Event()
+    retry = jvm_port.retry_while_ending
+
+    def retry_later(*arguments: Any) -> Any:
+        waiting.set()
+        assert ended.wait(20), "the event loop waits, too"
+        return retry(*arguments)
+
+    monkeypatch.setattr(jvm_port, "retry_while_ending", retry_later)
+
+    async def run() -> None:
+        called = asyncio.create_task(call(queue))
+        assert await asyncio.to_thread(waiting.wait, 60)
+        ended.set()
+        await called
+
+    asyncio.run(run())
 
 
 def test_errors_are_those_of_the_other_calls(small_queue: mmapqueue.Queue) -> None:

@@ -7,7 +7,7 @@ receive.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -104,9 +104,10 @@ async def pop_async(
 
 
 async def consume_async(
-    popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int
+    opens: Callable[[], Awaitable[Popper]], timeout: Duration | None, max_records: int, max_bytes: int
 ) -> AsyncGenerator[AnyMessage, None]:
-    """As `Consumer.aconsume`, with limits that are already checked."""
+    """As `Consumer.aconsume`, with limits that are already checked, of the consumer that `opens` returns."""
+    popper = await opens()
     loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
     try:

@@ -616,7 +616,7 @@ class Reading(Generic[Value]):
 
     async def _apop(self, timeout: Duration | None) -> Message[Value]:
         deadline = Deadline(timeout)
-        popper = self._popper
+        popper = await self._open_async()
         messages = await self._pop_async(popper, 1, names.INT_MAX, deadline)
         if not messages:
             raise Empty(f"there is nothing to pop for consumer {popper.name}")
@@ -637,7 +637,7 @@ class Reading(Generic[Value]):
             2
         """
         limit, deadline = bounds(max_records, max_bytes, timeout)
-        popper = self._popper
+        popper = await self._open_async()
         return await self._pop_async(popper, max_records, limit, deadline)
 
     def aconsume(
@@ -678,7 +678,7 @@ class Reading(Generic[Value]):
         from mmapqueue._queue.async_iteration import consume_async
 
         limit, _ = bounds(max_records, max_bytes, timeout)
-        return consume_async(self._popper, timeout, max_records, limit)
+        return consume_async(self._open_async, timeout, max_records, limit)
 
     async def aack(self, message: AnyMessage | int) -> None:
         """As `ack`, with its arguments and errors, under asyncio.
@@ -691,7 +691,7 @@ class Reading(Generic[Value]):
             >>> queue.lag()
             0
         """
-        await self._required("ack").in_thread(partial(self.ack, message))
+        await self._handle.threads.run(partial(self.ack, message))
 
     async def aack_up_to(self, message: AnyMessage | int) -> None:
         """As `ack_up_to`, with its arguments and errors, under asyncio.
@@ -705,7 +705,7 @@ class Reading(Generic[Value]):
             >>> queue.lag()
             0
         """
-        await self._required("ack_up_to").in_thread(partial(self.ack_up_to, message))
+        await self._handle.threads.run(partial(self.ack_up_to, message))
 
     async def aack_many(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """As `ack_many`, with its arguments and errors, under asyncio.
@@ -718,7 +718,7 @@ class Reading(Generic[Value]):
             >>> queue.lag()
             0
         """
-        await self._required("ack_many").in_thread(partial(self.ack_many, messages))
+        await self._handle.threads.run(partial(self.ack_many, messages))
 
     async def anack(self, message: AnyMessage | int, *, delay: Duration = 0.0) -> None:
         """As `nack`, with its arguments and errors, under asyncio.
@@ -731,7 +731,7 @@ class Reading(Generic[Value]):
             >>> asyncio.run(main()).attempts
             2
         """
-        await self._required("nack").in_thread(partial(self.nack, message, delay=delay))
+        await self._handle.threads.run(partial(self.nack, message, delay=delay))
 
     async def arelease(self, messages: Iterable[AnyMessage | int | RecordBatch] | RecordBatch) -> None:
         """As `release`, with its arguments and errors, under asyncio.
@@ -744,7 +744,14 @@ class Reading(Generic[Value]):
             >>> asyncio.run(main()).attempts
             1
         """
-        await self._required("release").in_thread(partial(self.release, messages))
+        await self._handle.threads.run(partial(self.release, messages))
+
+    async def _open_async(self) -> Popper:
+        """As `_popper`. A thread opens the consumer: that may wait for the end of a process that owns it."""
+        popper = self._opened
+        if popper is None or popper.port.ended:
+            return await self._handle.threads.run(lambda: self._popper)
+        return popper
 
     async def _pop_async(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
         # Imported on first use: asyncio is slow to import.
