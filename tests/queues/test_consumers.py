@@ -255,6 +255,15 @@ def test_a_deleted_consumer_holds_no_space(open_queue: Open) -> None:
         queue.ack(queue.pop())
 
 
+def test_consumers_that_were_closed_keep_no_shared_buffers(small_queue: mmapqueue.Queue) -> None:
+    small_queue.push(b"one")
+    for number in range(20):
+        with small_queue.consumer(f"reader-{number}") as consumer:
+            assert consumer.pop().data == b"one"
+        small_queue.delete_consumer(consumer.name)
+    assert len(small_queue._handle.pool._made) <= 3
+
+
 def test_a_consumer_in_a_forked_child(script: Script) -> None:
     out = script.run(
         """

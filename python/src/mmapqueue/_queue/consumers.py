@@ -43,6 +43,9 @@ class Consumers(Generic[Value]):
         with self._lock:
             known = self.known(name)
             if known is None:
+                # Each that is closed keeps a shared buffer for each thread that has popped with it.
+                for closed in [each for each, one in self._open.items() if one.closed]:
+                    self._open.pop(closed, None)
                 known = self._open[name] = Consumer(self._handle, name, start, ahead)
             return known
 
