@@ -154,6 +154,26 @@ def test_a_failed_batch_fails_its_handles_and_the_flush(
     assert queue.port.log == [b"z"]
 
 
+def test_records_that_wait_when_the_jvm_is_gone_fail_together(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = MemoryConsumer()
+
+    def get_small() -> None:
+        raise mmapqueue.MmapQueueError("the JVM that has the queue does not answer")
+
+    monkeypatch.setattr(queue._handle.pool, "get_small", get_small)
+    producer = queue.producer(linger=NEVER)
+    handles = [producer.push(b"x") for _ in range(100)]
+    with caplog.at_level(logging.ERROR, "mmapqueue"), pytest.raises(mmapqueue.MmapQueueError, match="not answer"):
+        producer.flush()
+    assert all(isinstance(handle.exception(), mmapqueue.MmapQueueError) for handle in handles)
+    assert [each.getMessage() for each in caplog.records] == [
+        "100 records of a producer of the queue in /memory are not pushed: the JVM that has the queue does not answer"
+    ]
+    producer.close()
+
+
 # Handles
 
 

@@ -252,7 +252,8 @@ class Sender:
 
     def _push_batch(self) -> None:
         """Pushes the next records of the round, as many as fit into the shared buffer."""
-        start, batch = self._done, 1
+        # Without a buffer, none of the rest can be pushed.
+        start, batch = self._done, len(self._rest)
         try:
             own = self._producer.begin_large()
             handles = self._rest[start : start + own.buffer.record_limit]
