@@ -280,6 +280,30 @@ def test_a_block_under_asyncio_flushes_and_leaves_the_loop_free() -> None:
     assert asyncio.run(push()).result(timeout=0) == 0
 
 
+def test_a_cancelled_close_under_asyncio_leaves_no_thread_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = MemoryConsumer()
+    monkeypatch.setattr(queue._handle, "room_for", 0)
+
+    async def run() -> int:
+        asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
+        producer = queue.producer(linger=0.001)
+        handle = producer.push(b"x")
+        closing = asyncio.create_task(producer.aclose())
+        while not producer.closed:
+            await asyncio.sleep(0.001)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        try:
+            # In the only thread, which the loop joins at its end.
+            await asyncio.wait_for(asyncio.to_thread(int), 20)
+        finally:
+            monkeypatch.setattr(queue._handle, "room_for", 1)
+        return await handle
+
+    assert asyncio.run(run()) == 0
+
+
 async def _awaited(handle: mmapqueue.PushHandle) -> int:
     return await handle
 

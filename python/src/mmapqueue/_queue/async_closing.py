@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from types import TracebackType
 
+from mmapqueue._queue.deadline import SLICE_MILLIS
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.closing import Closing
 
@@ -22,7 +24,22 @@ class AsyncClosing(Closing):
         # Imported on first use: asyncio is slow to import.
         import asyncio
 
-        await asyncio.to_thread(self.close)
+        again = False
+        # In slices: a thread that waits on after a cancellation would keep the loop from being closed.
+        while not await asyncio.to_thread(self._close_for, SLICE_MILLIS / 1000, again=again):
+            again = True
+
+    @abstractmethod
+    def _close_for(self, seconds: float, *, again: bool) -> bool:
+        """As `close`, for some time.
+
+        Args:
+            seconds: The maximum time to wait.
+            again: Whether this continues a call that was not done.
+
+        Returns:
+            Whether it is done.
+        """
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

@@ -172,6 +172,16 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         self._sender.stop()
         self._sender.flush(Deadline(timeout))
 
+    def _close_for(self, seconds: float, *, again: bool) -> bool:
+        try:
+            if again:
+                self._sender.flush(Deadline(seconds))
+            else:
+                self.close(timeout=seconds)
+        except TimeoutError:
+            return False
+        return True
+
     def _is_of_parent(self) -> bool:
         """Whether this process is a forked child."""
         return self._handle.pid != os.getpid()
