@@ -155,6 +155,25 @@ def test_a_requeued_record_comes_before_undelivered_ones(memory: MemoryConsumer)
     assert seen(memory) == [(0, 2), (1, 1), (2, 1), (3, 1)]
 
 
+def test_what_comes_back_while_others_are_released_is_delivered(
+    memory: MemoryConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed(memory, 30)
+    iterators = [memory.consume(max_records=10) for _ in range(3)]
+    first, *_ = [next(each) for each in iterators]
+    release = memory.port.release
+
+    def release_later(offsets: list[int]) -> None:
+        iterators[1].close()  # As in another thread, whose loop ends.
+        release(offsets)
+
+    iterators[0].close()
+    iterators[2].close()
+    monkeypatch.setattr(memory.port, "release", release_later)
+    memory.nack(first)
+    assert sorted(message.offset for message in memory.pop_many()) == [*range(10), *range(11, 20), *range(21, 30)]
+
+
 def test_seek_to_committed_releases_undelivered_records(memory: MemoryConsumer) -> None:
     pushed(memory, 6)
     for message in memory.consume():

@@ -96,6 +96,12 @@ class Undelivered:
             if first <= entry.message.offset <= last:
                 self._remove(entry)
 
+    def remove(self, offsets: Collection[int]) -> None:
+        """Removes the records at these offsets, and no others that have come since."""
+        for entry in list(self._entries):
+            if entry.message.offset in offsets:
+                self._remove(entry)
+
     def __len__(self) -> int:
         return len(self._valid()) if self._entries else 0
 
@@ -379,12 +385,12 @@ class Delivery:
     def release(self, send_acks: Callable[[], object]) -> None:
         """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
         self.keep_ready()
-        offsets = sorted(self.undelivered.offsets())
+        offsets = self.undelivered.offsets()
         if offsets:
             with suppress(MmapQueueError):
                 send_acks()
-            release(self._port.release, offsets)
-            self.undelivered.drop(offsets[0], offsets[-1])
+            release(self._port.release, sorted(offsets))
+            self.undelivered.remove(offsets)
 
     def discard(self) -> None:
         """Drops records that were popped before the consumer moved, and makes batches of that time stale."""
