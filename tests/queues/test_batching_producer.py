@@ -280,6 +280,19 @@ def test_a_block_under_asyncio_flushes_and_leaves_the_loop_free() -> None:
     assert asyncio.run(push()).result(timeout=0) == 0
 
 
+def test_a_close_with_a_wrong_timeout_closes_nothing() -> None:
+    queue = MemoryConsumer()
+    producer = queue.producer(linger=NEVER)
+    wrong: tuple[Any, ...] = (-1, "5")
+    for each in wrong:
+        with pytest.raises(mmapqueue.ConfigError, match="timeout"):
+            producer.close(timeout=each)
+    assert not producer.closed
+    handle = producer.push(b"x")
+    producer.close()
+    assert handle.result(timeout=0) == 0
+
+
 def test_a_cancelled_close_under_asyncio_leaves_no_thread_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = MemoryConsumer()
     monkeypatch.setattr(queue._handle, "room_for", 0)

@@ -166,11 +166,12 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
             >>> handle.done()
             True
         """
+        deadline = Deadline(timeout)
         if self._closed or self._is_of_parent():
             return
         self._closed = True
         self._sender.stop()
-        self._sender.flush(Deadline(timeout))
+        self._sender.flush(deadline)
 
     def _close_for(self, seconds: float, *, again: bool) -> bool:
         try:
