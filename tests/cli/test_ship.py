@@ -287,6 +287,23 @@ def test_a_partition_that_was_moved_keeps_no_other_one_open(open_queue: Open, ar
         assert len(shippers.paths) == 3
 
 
+def test_a_partition_without_its_queue_keeps_no_other_one_from_being_shipped(
+    open_queue: Open, archive: Path, tmp_path: Path
+) -> None:
+    topic = tmp_path / "topic"
+    (topic / "p=1").mkdir(parents=True)  # As of a process that was killed while it created the partition.
+    options = Configuration(archive_uri=str(archive), ship_period="10ms")
+    with pytest.raises(mmapqueue.NotFound, match="there is no queue in .*p=1"):
+        Shippers(str(topic), options)
+    open_queue(topic / "p=0").close()
+    with Shippers(str(topic), options) as shippers:
+        assert shippers.paths == [str(topic / "p=0")]
+        shippers.check()
+        open_queue(topic / "p=1").close()
+        shippers.check()
+        assert shippers.paths == [str(topic / "p=0"), str(topic / "p=1")]
+
+
 def test_an_archive_that_does_not_answer_is_reported_once(
     closed: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,7 +11,7 @@ from mmapqueue._cli.queues import existing, queues_in
 from mmapqueue._tools.archives import take_over
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.errors import MmapQueueError, NotFound
 
 _LOG = logging.getLogger("mmapqueue.ship")
 #: Seconds without an answer after which a file system is reported; Hadoop may repeat a call for many minutes.
@@ -90,16 +90,24 @@ class Shippers:
         return list(self._queues)
 
     def _open_new(self) -> None:
+        missing: NotFound | None = None
         for path in queues_in(self._directory):
             if path in self._queues:
                 continue
-            absolute = existing(path)
+            try:
+                absolute = existing(path)
+            except NotFound as error:
+                # A partition that is being created, or whose process was killed then: a later call finds it.
+                missing = error
+                continue
             if self._changes:
                 mmapqueue.change_archive(absolute, take_over=self._takes_over, **self._options)
             elif self._takes_over:
                 take_over(str(self._options["archive_uri"]), absolute)
             options: Any = {"read_only": True, **self._options}
             self._queues[path] = mmapqueue.Queue(absolute, **options)
+        if missing is not None and not self._queues:
+            raise missing
 
     def check(self) -> None:
         """Ships partitions created since the last call, and reports an archive that does not answer.
