@@ -126,6 +126,40 @@ def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
         assert eventually(partial(jvm_lag_is, queue, left))
 
 
+def test_acks_are_sent_after_ctrl_c_at_the_start_of_the_thread(script: Script) -> None:
+    script.run(
+        """
+        import signal, sys, time
+        import mmapqueue
+        from mmapqueue._queue.consuming.upkeep import UPKEEP
+        from mmapqueue._queue.stats import parsed_consumers
+
+        class Interrupted(list):
+            def pop(self):
+                entry = super().pop()
+                signal.raise_signal(signal.SIGINT)
+                return entry
+
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            queue.push(b"one")
+            message = queue.pop()
+            UPKEEP._unstarted = Interrupted(UPKEEP._unstarted)
+            try:
+                message.ack()
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("it was not interrupted")
+            UPKEEP._unstarted = list(UPKEEP._unstarted)
+            deadline = time.monotonic() + 30
+            while not parsed_consumers(queue._handle.call_only("consumerStats"))["default"].committed_offset:
+                assert time.monotonic() < deadline, "the ack is not sent"
+                time.sleep(0.01)
+        """,
+        script.directory / "queue",
+    )
+
+
 def test_acks_of_a_queue_that_a_program_drops_are_sent(open_queue: Open, script: Script, tmp_path: Path) -> None:
     script.run(
         """

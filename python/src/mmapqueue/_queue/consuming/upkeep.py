@@ -12,6 +12,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 from weakref import ref
 
+from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Bell
 from mmapqueue._values.errors import MmapQueueError
 
@@ -95,14 +96,16 @@ class Upkeep:
         self._open.add(ticket)
         self._requests.append((ticket, owner, monotonic() + seconds))
         self._bell.ring()
-        with suppress(IndexError):
-            self._unstarted.pop()
-            try:
-                self._thread = threading.Thread(target=self._run, name="mmapqueue-acks", daemon=True)
-                self._thread.start()
-            except BaseException:
-                self._unstarted.append(None)
-                raise
+        if self._unstarted:
+            # After Ctrl-C between the two, no thread would ever start.
+            with Shield(), suppress(IndexError):
+                self._unstarted.pop()
+                try:
+                    self._thread = threading.Thread(target=self._run, name="mmapqueue-acks", daemon=True)
+                    self._thread.start()
+                except BaseException:
+                    self._unstarted.append(None)
+                    raise
 
     def leave(self, ticket: Ticket) -> None:
         """Ends the work for a consumer."""
