@@ -1,5 +1,6 @@
 """mmapqueue.compat.Queue: task_done, ack, nack, join."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,5 +165,23 @@ def test_a_get_that_fails_leaves_the_item(make: Make, monkeypatch: pytest.Monkey
             jobs.get()
     assert (jobs.qsize(), jobs.unfinished_tasks) == (1, 1)
     assert jobs.get() == 1
+    jobs.task_done()
+    jobs.join()
+
+
+def test_a_get_that_is_interrupted_when_it_lets_the_lock_go_leaves_the_item(make: Make) -> None:
+    class Interrupting(threading.Condition):
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            raise KeyboardInterrupt
+
+    jobs = make()
+    jobs.put(1)
+    whole, jobs.not_empty = jobs.not_empty, Interrupting(jobs.mutex)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.get()
+    jobs.not_empty = whole
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (1, 1)
+    assert jobs.get(block=False) == 1
     jobs.task_done()
     jobs.join()

@@ -213,8 +213,10 @@ class Queue(Tasks[T], Closing):
             ValueError: The timeout is negative.
             TypeError: `block` is neither a bool nor 0 or 1: a time is `timeout`.
         """
-        message = self._next_message(_end_of(block, timeout))
+        end = _end_of(block, timeout)
+        got: list[mmapqueue.Message] = []
         try:
+            message = self._next_message(end, got)
             item = self._loaded(message)
             with self.mutex:
                 self._taken = [item]
@@ -227,18 +229,19 @@ class Queue(Tasks[T], Closing):
                 self._in_flight.add(message.offset, error)
             raise
         except BaseException:
-            with self.mutex:
-                self._in_flight.forget(message.offset)
-                self._undelivered.appendleft(message)
-                self._tasks -= 1
-                self.not_empty.notify()
+            if got:
+                with self.mutex:
+                    self._in_flight.forget(got[0].offset)
+                    self._undelivered.appendleft(got[0])
+                    self._tasks -= 1
+                    self.not_empty.notify()
             raise
         if self._auto_ack:
             self._consumer.ack(message.offset)
         return item
 
-    def _next_message(self, end: float | None) -> mmapqueue.Message:
-        """Waits for a record, which counts as got from then on."""
+    def _next_message(self, end: float | None, got: list[mmapqueue.Message]) -> mmapqueue.Message:
+        """Waits for a record, which counts as got from then on: `got` has it, also after an exception."""
         with self.not_empty:
             while True:
                 missing: mmapqueue.MmapQueueError
@@ -250,6 +253,7 @@ class Queue(Tasks[T], Closing):
                     self._warn_once()
                 if message is not None:
                     self._tasks += 1
+                    got.append(message)
                     return message
                 if self.is_shutdown and not self._qsize():
                     raise self._shut_down()
