@@ -43,6 +43,32 @@ def test_peek_moves_nothing(tmp_path: Path) -> None:
         assert [requests.peek(), requests.pop(), requests.peek()] == [b"b", b"b", None]
 
 
+def test_a_pop_that_is_interrupted_when_it_lets_the_lock_go_removes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupting:
+        left = 1
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *error: object) -> None:
+            if self.left:
+                self.left -= 1
+                raise KeyboardInterrupt
+
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        for item in (b"a", b"b", b"c"):
+            requests.push(item)
+        assert requests.pop() == b"a"
+        with monkeypatch.context() as patch:
+            patch.setattr(requests, "_lock", Interrupting())
+            with pytest.raises(KeyboardInterrupt):
+                requests.pop()
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        assert popped(requests) == [b"b", b"c"]
+
+
 def test_only_bytes_are_pushed(tmp_path: Path) -> None:
     with FifoDiskQueue(tmp_path / "requests") as requests:
         for wrong in (0, "", None, popped):

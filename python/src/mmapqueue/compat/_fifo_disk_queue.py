@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 
 import mmapqueue
 from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
@@ -84,13 +85,23 @@ class FifoDiskQueue(Closing):
             Corrupt: The record is damaged.
             Closed: The queue is closed.
         """
-        with self._lock:
-            self._ack_last()
-            try:
-                self._last = self._consumer.pop(block=False)
-            except mmapqueue.Empty:
-                return None
-            return self._last.data
+        popped: mmapqueue.Message | None = None
+        try:
+            with self._lock:
+                self._ack_last()
+                try:
+                    self._last = popped = self._consumer.pop(block=False)
+                except mmapqueue.Empty:
+                    return None
+                return popped.data
+        except BaseException:
+            # Ctrl-C: nobody has the bytes, so the next call must not ack them.
+            with self._lock:
+                if popped is not None and self._last is popped:
+                    self._last = None
+                    with suppress(mmapqueue.MmapQueueError):
+                        self._consumer.release([popped])
+            raise
 
     def peek(self) -> bytes | None:
         """The first bytes, which stay in the queue; None when it is empty.
