@@ -388,3 +388,29 @@ def test_a_sequence_is_stored_once(open_queue: Open) -> None:
 
     assert run(queue, use) == {"success": 2}
     assert records(queue) == [b"a", b"b"]
+
+
+def test_a_cancelled_sequence_is_not_pushed_later() -> None:
+    """A fetcher that a reload has ended would store lines that the next one reads, too."""
+    began, has_room = threading.Event(), threading.Event()
+    pushed: list[int] = []
+
+    def push_once(_producer: str, sequence: int, _records: Any, **_: Any) -> int:
+        began.set()
+        if not has_room.wait(0.05):
+            raise mmapqueue.Full("the queue is full")
+        pushed.append(sequence)
+        return sequence
+
+    async def use(inbox: QueueInbox) -> None:
+        inbox._queue = SimpleNamespace(push_once=push_once)  # type: ignore[assignment]
+        putting = asyncio.create_task(inbox.put_once("file.1", 10, [b"a"]))
+        assert await asyncio.to_thread(began.wait, 10)
+        putting.cancel()
+        await asyncio.wait([putting])
+        assert putting.cancelled()
+        has_room.set()
+        assert await inbox.put_once("file.1", 20, [b"a", b"b"])
+
+    assert run(MemoryQueue(), use) == {"success": 2}
+    assert pushed == [20]

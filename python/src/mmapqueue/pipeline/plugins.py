@@ -125,6 +125,8 @@ class Inbox(Protocol):
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
         """Stores events together with a producer's sequence, once: `mmapqueue.Queue.push_once`. Waits while full.
 
+        A call that was cancelled pushes nothing after it has ended.
+
         Returns:
             False when the producer had pushed this sequence, or a higher one, before.
         """

@@ -322,9 +322,7 @@ class Agent:
             # At once: the queue may be full, and each of them waits for some seconds then.
             stack.push_async_callback(_all, [each.plugin.stop() for each in receivers])
             stack.push_async_callback(_all, [each.running.stop(seconds) for each in servers])
-            for fetcher in fetchers:
-                if fetcher.task is not None:
-                    stack.push_async_callback(_cancel, fetcher.task)
+            stack.push_async_callback(_all, [_cancel(each.task) for each in fetchers if each.task is not None])
 
     async def _close_pipe(self, name: str) -> None:
         host, inbox = self.pipes.pop(name), self._inboxes.pop(name)

@@ -173,17 +173,25 @@ class QueueInbox:
 
     async def put_once_counted(self, producer: str, sequence: int, records: Sequence[bytes], count: Counted) -> bool:
         """As `put_once`, counting by `count`."""
+        cancelled = False
 
         def push() -> int | None:
-            while not self._closed:
+            while not (self._closed or cancelled):
                 try:
                     return self._queue.push_once(producer, sequence, records, timeout=_FULL_WAIT, sync=self._synced)
                 except mmapqueue.Full:
                     continue
             raise mmapqueue.Closed("the pipe is stopping")
 
+        pushing = self._once.submit(push)
         try:
-            stored = await self._loop.run_in_executor(self._once, push) is not None
+            stored = await asyncio.wrap_future(pushing, loop=self._loop) is not None
+        except asyncio.CancelledError:
+            # The next fetcher continues after the last sequence: this one must not be pushed after that was read.
+            cancelled = True
+            if not pushing.cancel():
+                await asyncio.gather(asyncio.wrap_future(pushing, loop=self._loop), return_exceptions=True)
+            raise
         except Exception as error:
             self._note(error)
             raise
