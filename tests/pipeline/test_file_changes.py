@@ -116,6 +116,34 @@ def test_an_inode_that_is_used_again(log: Path, make: Make, monkeypatch: pytest.
     assert texts(steps.inbox.records)[3:] == [b"banner", b"more", b"third"]
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_another_file_with_the_inode_of_a_removed_one_is_not_read(
+    log: Path, make: Make, monkeypatch: pytest.MonkeyPatch, running: bool
+) -> None:
+    born = {"now": 1}
+    monkeypatch.setattr(_tail, "birth_time", lambda _fd: born["now"])
+    log.write_bytes(b"banner\n")
+    steps = make()
+    steps.look()
+    if running:
+        steps.look_after(close_after="0s")
+    else:
+        steps.stop()
+    # A file of the same directory that no path names, as far as names, inodes and birth times tell.
+    born["now"] = 2
+    log.rename(log.with_name("app.log.gz"))
+    append(log.with_name("app.log.gz"), b"packed\n")
+    if not running:
+        steps.start()
+    steps.look()
+    steps.look()
+    assert texts(steps.inbox.records) == [b"banner"]
+    # A file that a path names is another matter.
+    log.with_name("app.log.gz").rename(log)
+    steps.look()
+    assert texts(steps.inbox.records) == [b"banner", b"banner", b"packed"]
+
+
 def test_a_file_system_that_begins_to_store_birth_times(log: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_tail, "birth_time", lambda _fd: 0)
     log.write_bytes(b"1\n")

@@ -154,6 +154,11 @@ class Follower:
             numbers = self._known.get(key)
             last = await self._inbox.last_sequence(producer(self._prefix, key, numbers[-1])) if numbers else None
             await self._in_thread(tail.resume, numbers[-1] if numbers else 0, last)
+            if numbers and not matched and tail.generation != numbers[-1]:
+                # No path names it: the followed file was removed, and another one has got its inode.
+                tail.close()
+                self._missing.setdefault(key, time.monotonic())
+                return
             if skip and not numbers:
                 await self._store(tail, await self._in_thread(tail.skip))
         except BaseException as error:
@@ -203,7 +208,12 @@ class Follower:
         progress = False
         for tail in await self._in_thread(self._due, idle):
             try:
+                generation = tail.generation
                 await self._in_thread(tail.open)
+                if not tail.matched and tail.generation != generation:
+                    # As in `_adopt`: another file has got the inode.
+                    self._drop(tail.key)
+                    continue
                 progress |= await self._drain(tail, idle)
                 self._refused.pop(tail.path, None)
             except BaseException as error:
