@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import mmapqueue
 from mmapqueue.pipeline import EventType
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.gather.inbox import Full
+from mmapqueue.pipeline.gather.receivers._forward import message_of
 from mmapqueue.pipeline.gather.receivers.fluent import FluentReceiver
 
 from .serving import FakeInbox, Serving, certificates, wait_for
@@ -286,6 +288,30 @@ def test_what_is_no_message_ends_its_connection_alone(sent: bytes, caplog: pytes
         assert next(answers(other)) == {"ack": "a"}
         assert len(serving.inbox.records) == 1
     assert "is ended: " in caplog.text
+
+
+def test_small_members_of_gzip_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fluentd compresses each of its appends: a message has as many members. The event loop waits meanwhile."""
+    original = zlib.decompressobj
+    given: list[int] = []
+
+    class Counting:
+        def __init__(self, bits: int) -> None:
+            self._inflate = original(bits)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            given.append(len(data))
+            return self._inflate.decompress(data, most)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inflate, name)
+
+    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    members = 2000
+    message = message_of(["app", gzip.compress(packed(ONE)) * members, {"compressed": "gzip"}], 1 << 20)
+    assert len([*message.records]) == members
+    # Of the rest of the message, all of it at each member, these were 50 KB.
+    assert sum(given) < members * 8192
 
 
 def test_the_logger_from_pypi() -> None:

@@ -15,6 +15,8 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from mmapqueue.pipeline.gather.wire import Malformed
 
+#: Bytes that are decompressed at once.
+_PART = 4096
 _EVENT_TIME = 0
 _NANOS = 1_000_000_000
 #: Members of a record that are the text of the log, if they are texts.
@@ -120,17 +122,21 @@ def _entries(second: Any, option: Any, limit: int) -> Iterator[Any]:
 def _gunzip(packed: bytes, limit: int) -> bytes:
     """Decompresses one or several members of gzip."""
     out = bytearray()
-    while packed:
+    rest = memoryview(packed)
+    while rest:
         inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        try:
-            out += inflate.decompress(packed, limit + 1 - len(out))
-        except zlib.error as error:
-            raise Malformed(f"entries are not gzip: {error}") from None
-        if len(out) > limit:
-            raise Malformed(f"entries have more than max_message_size = {limit} bytes after decompression")
-        if not inflate.eof:
-            raise Malformed("entries are cut off: their gzip data has no end")
-        packed = inflate.unused_data
+        while not inflate.eof:
+            # In parts: what follows a member is copied, and there may be many small ones.
+            part = rest[:_PART]
+            if not part:
+                raise Malformed("entries are cut off: their gzip data has no end")
+            try:
+                out += inflate.decompress(part, limit + 1 - len(out))
+            except zlib.error as error:
+                raise Malformed(f"entries are not gzip: {error}") from None
+            if len(out) > limit:
+                raise Malformed(f"entries have more than max_message_size = {limit} bytes after decompression")
+            rest = rest[len(part) - len(inflate.unused_data) :]
     return bytes(out)
 
 
