@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mmapqueue.pipeline.config import load
 from mmapqueue.pipeline.gather import supervisor
 from mmapqueue.pipeline.gather.supervisor import Child, Supervisor
 
@@ -188,3 +189,59 @@ def test_a_successor_that_is_killed_in_its_turn_is_replaced(tmp_path: Path) -> N
     assert supervised(taking_over(notes, dies), restart) == 0
     said = [line.split()[0] for line in notes.read_text().splitlines()]
     assert said == ["runs", "preparing", "ended", "runs", "ended"]
+
+
+CONFIG = """\
+name: shop
+gather: {processes: 2}
+servers: [{name: grpc, type: grpc, listen: "127.0.0.1:0"}]
+pipes:
+  - name: logs
+    queue: {dir: q, capacity: 32m, segment_size: 8m}
+    receivers: [{type: otlp, server: grpc}]
+"""
+
+
+def test_run_supervises_each_gathering_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor below it would be no successor of another one, so that no restart would succeed."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(CONFIG)
+    said: list[str] = []
+    groups: list[list[Child]] = []
+
+    class Recorded:
+        def __init__(self, given: list[list[Child]], ready: Callable[[str], None], *_: Any, **__: Any) -> None:
+            groups.extend(given)
+            self._ready = ready
+
+        async def run(self) -> int:
+            for child in groups[0]:
+                child.ready = True
+                self._ready("ready:")
+            return 7
+
+    monkeypatch.setattr(supervisor, "Supervisor", Recorded)
+    monkeypatch.setattr(supervisor, "_say", said.append)
+    assert supervisor.run_both(load(str(file)), str(file), log_level="info", watch=False) == 7
+    assert [[each.name for each in group] for group in groups] == [["gather 0", "gather 1"], ["process"]]
+    assert [each.roles for each in groups[0]] == [("gather-0",), ("gather-1",)]
+    assert all(each.takes_over and "--partition" in each.command for each in groups[0])
+    (line,) = said
+    assert line.startswith("ready: grpc 127.0.0.1:")
+
+
+def test_a_restart_does_not_change_the_number_of_processes(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(CONFIG)
+    notes = tmp_path / "notes"
+    child = taking_over(notes)
+    pipeline = load(str(file))
+    file.write_text(CONFIG.replace("processes: 2", "processes: 3"))
+
+    async def ask() -> None:
+        running = Supervisor([[child]], print, str(file), pipeline)
+        with pytest.raises(ValueError, match="gather.processes has changed from 2 to 3; stop the collector"):
+            await asyncio.to_thread(running._restart_checked, str(file), asyncio.get_running_loop())
+
+    asyncio.run(ask())
+    assert child.restarted is None

@@ -51,6 +51,35 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool
     Returns:
         The exit status: 0 after a signal, otherwise that of a process that could not start.
     """
+    with _gathering(pipeline, file, log_level) as (children, ready):
+        return asyncio.run(Supervisor([children], ready, file, pipeline, watch=watch).run())
+
+
+def run_both(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> int:
+    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT. SIGHUP reloads both, or none.
+
+    Then it stops gather before process. A process that is killed is restarted. When process ends by itself, gather is
+    stopped.
+
+    Returns:
+        The exit status: 0 after a signal, otherwise that of a process that could not start, or of process.
+    """
+    command = _command("process", file, "--log-level", log_level)
+    process = Child("process", command, ends_all=True, announces=False, roles=("process",))
+    with _gathering(pipeline, file, log_level) as (children, ready):
+        return asyncio.run(Supervisor([children, [process]], ready, file, pipeline, watch=watch).run())
+
+
+@contextlib.contextmanager
+def _gathering(
+    pipeline: Pipeline, file: str, log_level: str
+) -> "Iterator[tuple[list[Child], Callable[[str], None]]]":
+    """The processes that gather, and what gets their `ready:` lines and prints one for all. Ports are reserved."""
+    roles = gather_roles(pipeline.gather.processes)
+    if len(roles) == 1:
+        command = _command("gather", file, "--log-level", log_level)
+        yield [Child("gather", command, takes_over=True, roles=roles)], _say
+        return
     with _reserved(pipeline) as addresses:
         listen = [word for name, address in addresses.items() for word in ("--listen", f"{name}={address}")]
         children = [
@@ -60,30 +89,14 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool
                 takes_over=True,
                 roles=(role,),
             )
-            for partition, role in enumerate(gather_roles(pipeline.gather.processes))
+            for partition, role in enumerate(roles)
         ]
 
         def ready(_: str) -> None:
             if all(child.ready for child in children):
                 _say(" ".join(["ready:", *(word for item in addresses.items() for word in item)]))
 
-        return asyncio.run(Supervisor([children], ready, file, pipeline, watch=watch).run())
-
-
-def run_both(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> int:
-    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT. SIGHUP reloads both, or none.
-
-    Then it stops gather before process. A half that is killed is restarted. When process ends by itself, gather is
-    stopped.
-
-    Returns:
-        The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
-    """
-    options = [file, "--log-level", log_level]
-    roles = gather_roles(pipeline.gather.processes)
-    gather = Child("gather", _command("gather", *options), takes_over=True, roles=roles)
-    process = Child("process", _command("process", *options), ends_all=True, announces=False, roles=("process",))
-    return asyncio.run(Supervisor([[gather], [process]], _say, file, pipeline, watch=watch).run())
+        yield children, ready
 
 
 def _command(*words: str) -> list[str]:
@@ -223,7 +236,7 @@ class Supervisor:
             file,
             lambda: contextlib.nullcontext(lambda: self._reload(file, loop)),
             watched=(lambda: [] if self._pipeline is None else files_of(file, self._pipeline)) if self._watch else None,
-            restart=lambda: asyncio.run_coroutine_threadsafe(self.restart(), loop).result(),
+            restart=lambda: self._restart_checked(file, loop),
         )
 
     def _reload(self, file: str, loop: asyncio.AbstractEventLoop) -> None:
@@ -242,6 +255,16 @@ class Supervisor:
         starting = [child for child in self._children if not set(child.roles) <= set(done.running)]
         for child in starting:
             loop.call_soon_threadsafe(child.send, signal.SIGHUP)
+
+    def _restart_checked(self, file: str, loop: asyncio.AbstractEventLoop) -> None:
+        """Restarts the children, unless the file asks for another number of them. In the thread of the control."""
+        wanted = load(file).gather.processes
+        if self._pipeline is not None and wanted != self._pipeline.gather.processes:
+            raise ValueError(
+                f"{file}: gather.processes has changed from {self._pipeline.gather.processes} to {wanted}; "
+                "stop the collector and start it again"
+            )
+        asyncio.run_coroutine_threadsafe(self.restart(), loop).result()
 
     async def restart(self) -> None:
         """Restarts all children, one after the other: the next one when the last one is ready again.
