@@ -110,7 +110,7 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void awaitDurable(long position) {
-        awaitDurable(() -> meta.watermark() >= position);
+        awaitDurable(() -> syncer.durableTo() >= position);
     }
 
     /**
@@ -119,7 +119,7 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void awaitDurable(long position, BooleanSupplier also) {
-        awaitDurable(() -> meta.watermark() >= position && also.getAsBoolean());
+        awaitDurable(() -> syncer.durableTo() >= position && also.getAsBoolean());
     }
 
     private void awaitDurable(BooleanSupplier done) {

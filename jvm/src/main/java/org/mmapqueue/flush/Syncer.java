@@ -45,7 +45,9 @@ final class Syncer {
     private long[] syncedNeeded = {};
 
     private long[] syncedUnacked = {};
-    private long syncedWatermark;
+    /** The recovery point as it was fsynced last. */
+    private volatile long syncedWatermark;
+
     private volatile long durableCommitted;
 
     /**
@@ -118,10 +120,22 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs published records up to the writing position, and the producers' slots, but no acks. */
+    /** Every record that ends at or before this position survives a loss of power. */
+    long durableTo() {
+        return geometry.format().recoversUnsynced() ? meta.watermark() : syncedWatermark;
+    }
+
+    /**
+     * Fsyncs published records up to the writing position, and the producers' slots, but no acks. In version 1 also the
+     * cursors with the recovery point: a recovery finds no record after it.
+     */
     void syncRecords() throws IOException {
         long target = meta.writing();
         noteAmount();
+        if (!geometry.format().recoversUnsynced()) {
+            syncAll();
+            return;
+        }
         List<ProducerPage> slots = syncSlots();
         syncData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
         cursors.lock();
