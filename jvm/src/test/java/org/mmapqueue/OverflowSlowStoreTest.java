@@ -68,4 +68,30 @@ class OverflowSlowStoreTest extends OverflowSetup {
             checkAll(again.consumer("late", StartAt.COMMITTED), 0, MANY);
         }
     }
+
+    @Test
+    void aConsumerThatIsOpenedWhileItsCreationWaitsForTheStoreStaysOpen() throws Exception {
+        try (MmapQueue queue = open()) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+            assertTrue(queue.firstOffset() > MANY / 2);
+        }
+        MmapQueue queue = open();
+        try {
+            SlowFileSystem.hold(true);
+            Waiting.Running<Void> creation = Waiting.<Void>start(() -> {
+                        queue.createConsumer("made", StartAt.offset(17));
+                        return null;
+                    })
+                    .untilItIsIn(SlowFileSystem.class, "sleep");
+            Consumer made = queue.consumer("made", StartAt.EARLIEST);
+            SlowFileSystem.hold(false);
+            creation.result();
+            assertTrue(queue.owns("made"));
+            assertTrue(made.pop(LONG).offset() > MANY / 2);
+        } finally {
+            SlowFileSystem.hold(false);
+            queue.close();
+        }
+    }
 }

@@ -209,21 +209,21 @@ public final class Consumers implements Closeable {
 
     /** Creates a consumer without owning it; does nothing if it exists. */
     public void create(String name, StartAt start, Log log) throws IOException {
-        OptionalLong older = olderIfNew(name, start, log);
-        if (older.isPresent()) {
-            release(open(name, start, older, log, Set.of())); // only an owner is moved
-        } else {
-            createInRing(name, start, log);
-        }
+        createIfNew(name, start, olderIfNew(name, start, log), log);
     }
 
-    private synchronized void createInRing(String name, StartAt start, Log log) throws IOException {
+    // Looks again, under the monitor: another thread may have created and opened the consumer since, and keeps it open.
+    private synchronized void createIfNew(String name, StartAt start, OptionalLong older, Log log) throws IOException {
         checkOpen();
         check(name);
         registry.refresh();
         if (registry.find(name) == null) {
             try {
-                whileHolding(own(name), () -> page(name, start, log));
+                if (older.isPresent()) {
+                    release(open(name, start, older, log, Set.of())); // only an owner is moved
+                } else {
+                    whileHolding(own(name), () -> page(name, start, log));
+                }
             } catch (LockedException e) {
                 // Another process creates the consumer, or has created it and owns it.
                 registry.refresh();
