@@ -419,9 +419,7 @@ public final class Consumers implements Closeable {
             }
             return all.isEmpty() ? releaseHeld(log, end) : commit(all, log, end);
         } finally {
-            for (ConsumerCore core : taken) {
-                release(core);
-            }
+            Closing.all(taken.stream().map(core -> (Closeable) () -> release(core)).toArray(Closeable[]::new));
         }
     }
 

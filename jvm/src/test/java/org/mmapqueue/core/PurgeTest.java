@@ -1,6 +1,7 @@
 package org.mmapqueue.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -20,6 +21,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.ChildJvm;
 import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /** {@code purge}: all records of all consumers count as acked. */
@@ -151,6 +153,25 @@ class PurgeTest {
             assertEquals(2, consumer.unacked());
             consumer.nack(4);
             assertEquals(4, consumer.poll().offset());
+        }
+    }
+
+    @Test
+    void aFailedReleaseKeepsNoOtherConsumer() {
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore core = Cores.open(config().build(), storage);
+        try {
+            core.createConsumer("a", StartAt.EARLIEST);
+            core.createConsumer("b", StartAt.EARLIEST);
+            core.writer().push(new byte[100], 0, 100);
+            storage.failWhen((call, path) -> call == FaultyStorage.Call.DELETE
+                    && path.getFileName().toString().startsWith("a."));
+            assertThrows(MmapQueueException.class, core::purge);
+            assertFalse(core.owns("a"));
+            assertFalse(core.owns("b"));
+        } finally {
+            storage.heal();
+            core.close();
         }
     }
 }
