@@ -248,7 +248,7 @@ public final class Consumers implements Closeable {
         }
         ConsumerCore core = open.remove(name);
         if (core != null) {
-            core.close();
+            closeToDelete(core);
         }
         whileHolding(
                 own(name),
@@ -256,6 +256,18 @@ public final class Consumers implements Closeable {
                     registry.delete(name);
                     inFlightFile(name).delete();
                 }));
+    }
+
+    // A full disk, on which the records in flight cannot be saved, keeps no one from deleting them.
+    private static void closeToDelete(ConsumerCore core) {
+        try {
+            core.close();
+        } catch (IOException e) {
+            LOG.debug(
+                    "the records in flight of consumer {}, which is deleted, were not saved: {}",
+                    core.name(),
+                    e.toString());
+        }
     }
 
     // Allows one deletion at a time, of all processes: the deletion of the last consumer sets the position from which

@@ -10,11 +10,15 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.Consumer;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
 
@@ -111,5 +115,29 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         held.close();
         assertTrue(deleting.result(), "the interrupt stays pending");
         assertEquals(List.of("default"), queue.consumers());
+    }
+
+    @Test
+    void aConsumerIsDeletedOnAFullDiskWithRecordsInFlight() {
+        FaultyStorage storage = new FaultyStorage();
+        QueueConfig config = QueueConfig.builder(directory.resolveSibling("full"))
+                .segmentSize(4096)
+                .queueCapacitySegments(6)
+                .maxEventSize(1000)
+                .build();
+        QueueCore core = Cores.open(config, storage);
+        try {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            core.writer().push(new byte[100], 0, 100);
+            core.poll(core.consumer("slow", StartAt.EARLIEST));
+            storage.failWhen((call, path) -> call == FaultyStorage.Call.WRITE
+                    && path.getFileName().toString().startsWith("slow."));
+            core.deleteConsumer("slow");
+            assertFalse(core.consumerNames().contains("slow"));
+            assertFalse(core.owns("slow"));
+        } finally {
+            storage.heal();
+            core.close();
+        }
     }
 }
