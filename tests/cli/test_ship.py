@@ -293,7 +293,7 @@ def test_a_partition_without_its_queue_keeps_no_other_one_from_being_shipped(
     topic = tmp_path / "topic"
     (topic / "p=1").mkdir(parents=True)  # As of a process that was killed while it created the partition.
     options = Configuration(archive_uri=str(archive), ship_period="10ms")
-    with pytest.raises(mmapqueue.NotFound, match="there is no queue in .*p=1"):
+    with pytest.raises(mmapqueue.NotFound, match=r"there is no queue in .*p=1"):
         Shippers(str(topic), options)
     open_queue(topic / "p=0").close()
     with Shippers(str(topic), options) as shippers:

@@ -240,7 +240,7 @@ def test_a_restart_does_not_change_the_number_of_processes(tmp_path: Path) -> No
 
     async def ask() -> None:
         running = Supervisor([[child]], print, str(file), pipeline)
-        with pytest.raises(ValueError, match="gather.processes has changed from 2 to 3; stop the collector"):
+        with pytest.raises(ValueError, match=r"gather\.processes has changed from 2 to 3; stop the collector"):
             await asyncio.to_thread(running._restart_checked, str(file), asyncio.get_running_loop())
 
     asyncio.run(ask())

@@ -16,6 +16,7 @@ from memory_consumer import MemoryConsumer
 
 import mmapqueue
 from conftest import LONG, SMALL, Open, Waits, data, fill
+from mmapqueue._jvm import lock_holders
 from mmapqueue._queue import threads
 from mmapqueue._queue.consuming import jvm_port
 
@@ -69,7 +70,7 @@ def test_the_loop_is_free_while_the_consumer_is_opened(
     queue.create_consumer("default")
     queue.push(b"one")
     waiting, ended = threading.Event(), threading.Event()
-    retry = jvm_port.retry_while_ending
+    retry = lock_holders.retry_while_ending
 
     def retry_later(*arguments: Any) -> Any:
         waiting.set()

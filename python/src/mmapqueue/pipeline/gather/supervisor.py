@@ -71,9 +71,7 @@ def run_both(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> i
 
 
 @contextlib.contextmanager
-def _gathering(
-    pipeline: Pipeline, file: str, log_level: str
-) -> "Iterator[tuple[list[Child], Callable[[str], None]]]":
+def _gathering(pipeline: Pipeline, file: str, log_level: str) -> "Iterator[tuple[list[Child], Callable[[str], None]]]":
     """The processes that gather, and what gets their `ready:` lines and prints one for all. Ports are reserved."""
     roles = gather_roles(pipeline.gather.processes)
     if len(roles) == 1:

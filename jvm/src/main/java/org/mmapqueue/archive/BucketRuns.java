@@ -35,8 +35,8 @@ final class BucketRuns {
         this.replaced = modified.isEmpty() ? Map.of() : replaced(all, modified);
     }
 
-    // One pass: a bucket may have tens of thousands of replaced runs. The runs nest, so the last one that is open is in all
-    // others that are.
+    // One pass: a bucket may have tens of thousands of replaced runs. The runs nest, so the last one that is open is in
+    // all others that are.
     private static Map<RunName, Long> replaced(List<RunName> all, Map<RunName, Long> modified) {
         Map<RunName, Long> oldest = new HashMap<>();
         Deque<RunName> open = new ArrayDeque<>();

@@ -154,8 +154,8 @@ public final class Compaction {
 
     private void merge(List<RunName> chosen) throws IOException {
         try {
-            RunName all = RunMerger.merge(
-                    archive.files(), partition.id(), partition.queue(), chosen, codec, isOver, right);
+            RunName all =
+                    RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec, isOver, right);
             LOG.debug("partition {}: {} runs became {}", partition.id(), chosen.size(), all);
         } catch (CorruptException e) {
             for (RunName run : chosen) {

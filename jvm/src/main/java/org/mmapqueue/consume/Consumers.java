@@ -431,7 +431,8 @@ public final class Consumers implements Closeable {
             }
             return all.isEmpty() ? releaseHeld(log, end) : commit(all, log, end);
         } finally {
-            Closing.all(taken.stream().map(core -> (Closeable) () -> release(core)).toArray(Closeable[]::new));
+            Closing.all(
+                    taken.stream().map(core -> (Closeable) () -> release(core)).toArray(Closeable[]::new));
         }
     }
 

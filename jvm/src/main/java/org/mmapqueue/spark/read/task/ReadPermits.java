@@ -37,9 +37,8 @@ final class ReadPermits implements Closeable {
         int most = partition.maxReaders();
         synchronized (IN_USE) {
             // An archive has no limit, and its partition the id of a queue that may be read here, too.
-            Shared shared = most == Integer.MAX_VALUE
-                    ? new Shared(most)
-                    : IN_USE.computeIfAbsent(id, each -> new Shared(most));
+            Shared shared =
+                    most == Integer.MAX_VALUE ? new Shared(most) : IN_USE.computeIfAbsent(id, each -> new Shared(most));
             shared.users++;
             return new ReadPermits(id, shared);
         }

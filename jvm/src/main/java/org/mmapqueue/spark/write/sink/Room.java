@@ -56,8 +56,8 @@ final class Room {
      * @throws FullException if the rows do not fit in time
      */
     long await(long deadline, Duration timeout) throws InterruptedException {
-        // Records of a consumer beyond max_consumer_lag, and of one that reads on in the archive, are given up only when
-        // the writer needs their slot.
+        // Records of a consumer beyond max_consumer_lag, and of one that reads on in the archive, are given up only
+        // when the writer needs their slot.
         Map<String, String> config = queue.config().asMap();
         boolean drops = !"0".equals(config.get("max_consumer_lag")) || "archive".equals(config.get("overflow"));
         RoomWait wait = new RoomWait(path(), queue::heldBy);
