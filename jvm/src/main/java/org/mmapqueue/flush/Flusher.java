@@ -12,7 +12,6 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.io.Threads;
-import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentSyncer;
@@ -27,7 +26,6 @@ import org.mmapqueue.segment.SegmentSyncer;
  * kernel may have dropped the dirty pages.
  */
 public final class Flusher implements Closeable {
-    private final MetaPage meta;
     private final FlusherState state = new FlusherState();
     private final Syncer syncer;
     private final long periodNanos;
@@ -66,7 +64,6 @@ public final class Flusher implements Closeable {
             FillBlocks blocks,
             SegmentSyncer segments,
             long periodMillis) {
-        this.meta = pages.meta();
         this.syncer = new Syncer(pages, geometry, blocks, segments, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
