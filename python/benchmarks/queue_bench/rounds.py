@@ -57,6 +57,7 @@ class Measurement:
     null_us: list[float] = field(default_factory=list)
     _calls: int = 1
     _grown: bool = False
+    _was_long: bool = False
     _step_seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -109,16 +110,19 @@ class Measurement:
         self.workload.verify(self._calls)
         return found, nulls
 
-    # Short steps get more calls, as far as the queue has room. Null calls do not count.
+    # Short steps get more calls, as far as the queue has room. Null calls do not count. One long cycle proves nothing: a
+    # pause of the machine in a cycle of few calls would leave it at these.
     def _grow(self, seconds: float) -> None:
         if self._grown:
             return
         batch = self.workload.batch
         most = max(1, min(_MOST_RECORDS, self.room // self.payload) // batch)
-        if seconds >= _CYCLE_SECONDS / 2 or self._calls >= most:
+        is_long = seconds >= _CYCLE_SECONDS / 2
+        if self._calls >= most or is_long and self._was_long:
             self._grown = True
-        else:
+        elif not is_long:
             self._calls = min(most, max(self._calls + 1, int(self._calls * min(_GROWTH, _CYCLE_SECONDS / seconds))))
+        self._was_long = is_long
 
 
 def _null_us(null: Callable[[], object], calls: int) -> float:
