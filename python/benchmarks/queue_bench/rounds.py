@@ -110,15 +110,15 @@ class Measurement:
         self.workload.verify(self._calls)
         return found, nulls
 
-    # Short steps get more calls, as far as the queue has room. Null calls do not count. One long cycle proves nothing: a
-    # pause of the machine in a cycle of few calls would leave it at these.
+    # Short steps get more calls, as far as the queue has room. Null calls do not count. One long cycle proves nothing:
+    # a pause of the machine in a cycle of few calls would leave it at these.
     def _grow(self, seconds: float) -> None:
         if self._grown:
             return
         batch = self.workload.batch
         most = max(1, min(_MOST_RECORDS, self.room // self.payload) // batch)
         is_long = seconds >= _CYCLE_SECONDS / 2
-        if self._calls >= most or is_long and self._was_long:
+        if self._calls >= most or (is_long and self._was_long):
             self._grown = True
         elif not is_long:
             self._calls = min(most, max(self._calls + 1, int(self._calls * min(_GROWTH, _CYCLE_SECONDS / seconds))))
