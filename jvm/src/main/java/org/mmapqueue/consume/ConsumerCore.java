@@ -51,8 +51,7 @@ public final class ConsumerCore implements Closeable {
     private volatile Closeable ownership;
     private final SpinLock lock = new SpinLock();
     private final InFlight inFlight;
-    private final BatchDelivery delivery =
-            new BatchDelivery(this::fetch, this::releaseUndelivered, BatchDelivery.CACHED_BYTES);
+    private final BatchDelivery delivery = new BatchDelivery(this::fetch, this::releaseUndelivered);
     /** For pops of one record: under the lock, and until a handler has returned. */
     private final PoppedRecord single = new PoppedRecord();
 

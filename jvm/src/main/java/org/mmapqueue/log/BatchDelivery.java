@@ -29,14 +29,7 @@ public final class BatchDelivery {
         RecordBatch next(long offset, int maxRecords, long maxBytes, boolean own, boolean first);
     }
 
-    /**
-     * The round of a source that stays where it is between rounds, for records that share a buffer. It stays in the first
-     * cache of a core, beside what is read of the log: a pop in rounds of 128 KiB takes up to twice the time.
-     */
-    public static final int CACHED_BYTES = 8 << 10;
-
     private final Fetch source;
-    private final int sharedBytes;
     private final Consumer<RecordBatch> undelivered;
     private final RecordBatch spare = new RecordBatch();
     /**
@@ -52,17 +45,7 @@ public final class BatchDelivery {
      *     RecordBatch#delivered} on
      */
     public BatchDelivery(Fetch source, Consumer<RecordBatch> undelivered) {
-        this(source, undelivered, RecordBatch.MOST_BYTES);
-    }
-
-    /**
-     * As the other one.
-     *
-     * @param sharedBytes the maximum number of payload bytes of a round whose records share a buffer
-     */
-    public BatchDelivery(Fetch source, Consumer<RecordBatch> undelivered, int sharedBytes) {
         this.source = source;
-        this.sharedBytes = sharedBytes;
         this.undelivered = undelivered;
     }
 
@@ -116,7 +99,7 @@ public final class BatchDelivery {
         } else {
             inUse.setPlain(true);
         }
-        batch.begin(own, placement, maxBytes, first, own ? RecordBatch.MOST_BYTES : sharedBytes);
+        batch.begin(own, placement, maxBytes, first);
         return batch;
     }
 

@@ -12,8 +12,8 @@ import org.mmapqueue.MessageHandler;
 public final class RecordBatch {
     /** The maximum number of records of one round; a larger pop or read takes several rounds. */
     private static final int MOST_RECORDS = 1024;
-    /** The maximum number of payload bytes of one round, unless its only record is larger. */
-    static final int MOST_BYTES = 128 << 10;
+    /** The maximum number of payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
+    private static final int MOST_BYTES = 128 << 10;
     /** A buffer that grew beyond this size for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
 
@@ -55,14 +55,13 @@ public final class RecordBatch {
      * @param placing value for {@link #placement}
      * @param most the maximum number of payload bytes that the caller wants
      * @param exceed whether the batch's first record may be larger than that
-     * @param mostOfRound the maximum number of payload bytes of this round, likewise
      */
-    void begin(boolean own, int placing, long most, boolean exceed, int mostOfRound) {
+    void begin(boolean own, int placing, long most, boolean exceed) {
         owned = own;
         placement = placing;
         maxBytes = most;
         exceeds = exceed;
-        roundBytes = (int) Math.min(most, mostOfRound);
+        roundBytes = (int) Math.min(most, MOST_BYTES);
         used = 0;
         delivered = 0;
         full = false;

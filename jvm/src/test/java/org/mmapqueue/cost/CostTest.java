@@ -112,7 +112,7 @@ class CostTest {
         Counter.Counts counts = count("popBatch");
         assertAtMost(730_000, counts.instructions(), "instructions");
         assertAtMost(Work.COUNT / Work.BATCH, counts.of(CLOCKS), "clock readings");
-        assertAtMost(2 * Work.COUNT / Work.BATCH, counts.of(ATOMIC_UPDATES), "atomic updates"); // two rounds of 8 KiB
+        assertAtMost(Work.COUNT / Work.BATCH, counts.of(ATOMIC_UPDATES), "atomic updates");
     }
 
     @Test
