@@ -29,13 +29,7 @@ class ReadPermitsTest {
                 ReadPermits second = ReadPermits.of(partition(queue))) {
             first.acquire();
             first.acquire();
-            FutureTask<Long> third = new FutureTask<>(second::acquire);
-            Thread waiting = new Thread(third);
-            waiting.start();
-            while (waiting.getState() != Thread.State.WAITING) {
-                assertTrue(waiting.isAlive(), "a third permit of two was acquired");
-                Thread.onSpinWait();
-            }
+            FutureTask<Long> third = waitingFor(second);
             long since = System.nanoTime();
             Thread.sleep(10);
             long least = System.nanoTime() - since;
@@ -72,19 +66,25 @@ class ReadPermitsTest {
             archive.acquire();
             first.acquire();
             first.acquire();
-            FutureTask<Long> third = new FutureTask<>(second::acquire);
-            Thread waiting = new Thread(third);
-            waiting.start();
-            while (waiting.getState() != Thread.State.WAITING) {
-                assertTrue(waiting.isAlive(), "a third permit of two was acquired");
-                Thread.onSpinWait();
-            }
+            FutureTask<Long> third = waitingFor(second);
             archive.release();
             first.release();
             third.get();
             second.release();
             first.release();
         }
+    }
+
+    /** A thread's wait for a third permit of two. */
+    private static FutureTask<Long> waitingFor(ReadPermits permits) {
+        FutureTask<Long> third = new FutureTask<>(permits::acquire);
+        Thread waiting = new Thread(third);
+        waiting.start();
+        while (waiting.getState() != Thread.State.WAITING) {
+            assertTrue(waiting.isAlive(), "a third permit of two was acquired");
+            Thread.onSpinWait();
+        }
+        return third;
     }
 
     private MmapQueue open() {
