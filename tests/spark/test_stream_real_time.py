@@ -87,6 +87,17 @@ def test_records_do_not_wait_for_the_batch_to_end(
             query.stop()
 
 
+def batches(streams: Streams) -> int:
+    """The number of batches that Spark has committed."""
+    return len(list((streams.checkpoint / "commits").glob("[0-9]*")))
+
+
+def await_batch(query: StreamingQuery, streams: Streams) -> None:
+    """Returns when a whole batch has ended since: the one that has passed on the last records may have just begun."""
+    begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
+    await_count(query, lambda: batches(streams), begun + 1)
+
+
 @needs_real_time
 def test_a_restart_continues_after_the_last_batch(
     spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
@@ -95,9 +106,7 @@ def test_a_restart_continues_after_the_last_batch(
     records = fill(10)
     query = start(spark, streams, out, SHORTEST)
     await_count(query, lambda: len(kept(out)), len(records))
-    # The batch that has passed on the records may have just begun.
-    begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
-    await_count(query, lambda: len(list((streams.checkpoint / "commits").glob("[0-9]*"))), begun + 1)
+    await_batch(query, streams)
     query.stop()
     assert kept(out) == expected(records)
     records += fill(5)
@@ -105,11 +114,6 @@ def test_a_restart_continues_after_the_last_batch(
     await_count(query, lambda: len(kept(out)), len(records))
     query.stop()
     assert kept(out) == expected(records)
-
-
-def batches(streams: Streams) -> int:
-    """The number of batches that Spark has committed."""
-    return len(list((streams.checkpoint / "commits").glob("[0-9]*")))
 
 
 @needs_real_time
@@ -120,8 +124,7 @@ def test_a_queue_in_place_of_the_former_one_is_read_once(
     former = fill(10)
     query = start(spark, streams, out, SHORTEST)
     await_count(query, lambda: len(kept(out)), 10)
-    begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
-    await_count(query, lambda: batches(streams), begun + 1)
+    await_batch(query, streams)
     query.stop()
     shutil.rmtree(streams.queue_dir)
     present = fill([b"other %d" % i for i in range(5)])
@@ -154,8 +157,7 @@ def test_a_partition_that_comes_back_is_read_on(
         query = start(spark, streams, out, SHORTEST, failOnDataLoss=False)
         try:
             await_count(query, lambda: len(kept(out)), wanted)
-            begun = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
-            await_count(query, lambda: batches(streams), begun + 1)
+            await_batch(query, streams)
         finally:
             query.stop()
     rows = [f"{number} {offset} record {offset} True" for number in range(2) for offset in range(5)]
