@@ -104,7 +104,8 @@ class CallbackTest extends Callbacks {
                         }
                     },
                     seen);
-            assertEquals(range(0, RECORDS), seen);
+            assertTrue(seen.size() > 1, "one record was popped at once");
+            assertEquals(range(0, seen.size()), seen);
             assertThrows(ClosedException.class, consumer::poll);
             assertFalse(queue.owns("own"));
             assertEquals(0, queue.consumer("own", StartAt.EARLIEST).peek().offset());
@@ -114,6 +115,23 @@ class CallbackTest extends Callbacks {
                 .get(0));
         assertEquals(0, popBatch.result().offset());
         queue.close();
+    }
+
+    /** The first batch ends there; a later one copies more at once, so that threads that share a consumer get long batches. */
+    @Test
+    void aBatchBetweenWhoseCopiesAnotherThreadPopsHasNoHole() throws InterruptedException {
+        Consumer consumer = queue.consumer();
+        List<Long> popped = new ArrayList<>();
+        List<Long> seen = new ArrayList<>();
+        Caller.POP_BATCH.call(queue, consumer, () -> popped.add(consumer.pop().offset()), seen);
+        int first = seen.size();
+        assertTrue(first > 1 && first < RECORDS - 1, () -> first + " records were popped at once");
+        assertEquals(range(0, first), seen);
+        assertEquals(List.of((long) first), popped);
+        seen.clear();
+        consumer.seek(StartAt.EARLIEST);
+        Caller.POP_BATCH.call(queue, consumer, consumer::poll, seen);
+        assertEquals(range(0, RECORDS), seen);
     }
 
     @Test

@@ -42,6 +42,13 @@ public final class ConsumerCore implements Closeable {
 
     private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     private static final long NEVER = Long.MAX_VALUE;
+    /**
+     * The maximum number of bytes that a pop copies to a shared buffer at once: so much stays in the first cache of a core
+     * until the handler reads it.
+     */
+    private static final int CACHED_BYTES = 8 << 10;
+
+    private static final long ANY = -1;
 
     private final String name;
     private final ConsumerCursors cursors;
@@ -61,6 +68,8 @@ public final class ConsumerCore implements Closeable {
     private final ConsumerMeters meters;
     /** Whether the ring has given up records while a call read them; guarded by the lock. */
     private boolean mayRepeat;
+    /** Whether one thread has popped between two rounds of another one's batch; guarded by the lock. */
+    private boolean isContended;
 
     private volatile boolean closed;
     /** Who has the consumer open: handles, and the queue itself. */
@@ -425,19 +434,25 @@ public final class ConsumerCore implements Closeable {
     }
 
     // Null at max_unacked. Only the first batch of a call throws; a later error is left to the next call.
-    private RecordBatch fetch(long unused, int maxRecords, long maxBytes, boolean own, boolean first) {
+    // Rounds are small until threads contend: a small one is followed by the next records, or by none.
+    private RecordBatch fetch(long next, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
         try {
             if (first) {
                 checkUsable();
             }
-            RecordBatch batch = delivery.take(committed.placements(), maxBytes, own, first);
-            if (!first && !isUsable()) {
+            boolean isInterrupted = !first && next != ANY && next != inFlight.next();
+            isContended |= isInterrupted;
+            boolean isSmall = !own && !isContended;
+            RecordBatch batch = delivery.take(
+                    committed.placements(), maxBytes, own, first, isSmall ? CACHED_BYTES : RecordBatch.MOST_BYTES);
+            if (isInterrupted || !first && !isUsable()) {
                 return batch;
             }
             boolean allowed = false;
             try {
                 allowed = fill(batch, maxRecords, first);
+                batch.next(isSmall ? inFlight.next() : ANY);
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {

@@ -18,7 +18,8 @@ public final class BatchDelivery {
         /**
          * Fetches the next records. Takes the lock of the source.
          *
-         * @param offset the first record's offset, for a source that has no position of its own
+         * @param offset of the first batch, that of {@link BatchDelivery#deliver}; of a later one, what the source has
+         *     given the one before by {@link RecordBatch#next(long)}
          * @param maxRecords the maximum number of records
          * @param maxBytes the maximum number of bytes of payload
          * @param own whether each record gets an array of its own
@@ -62,12 +63,14 @@ public final class BatchDelivery {
     public int deliver(long offset, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         int count = 0;
         long bytesLeft = maxBytes;
+        long next = offset;
         while (true) {
-            RecordBatch batch = source.next(offset + count, maxRecords - count, bytesLeft, own, count == 0);
+            RecordBatch batch = source.next(next, maxRecords - count, bytesLeft, own, count == 0);
             if (batch == null) {
                 return count == 0 ? NOT_ALLOWED : count;
             }
             count += batch.count();
+            next = batch.next();
             bytesLeft -= batch.bytes();
             boolean isLast = !batch.isFull();
             try {
@@ -91,15 +94,16 @@ public final class BatchDelivery {
      * @param maxBytes the maximum number of bytes of payload
      * @param own whether each record gets an array of its own
      * @param first whether the first record may be larger than {@code maxBytes}
+     * @param mostOfRound the maximum number of bytes of payload of this batch, unless its only record is larger
      */
-    public RecordBatch take(int placement, long maxBytes, boolean own, boolean first) {
+    public RecordBatch take(int placement, long maxBytes, boolean own, boolean first, int mostOfRound) {
         RecordBatch batch = spare;
         if (inUse.getAcquire()) {
             batch = new RecordBatch();
         } else {
             inUse.setPlain(true);
         }
-        batch.begin(own, placement, maxBytes, first);
+        batch.begin(own, placement, maxBytes, first, mostOfRound);
         return batch;
     }
 

@@ -12,8 +12,8 @@ import org.mmapqueue.MessageHandler;
 public final class RecordBatch {
     /** The maximum number of records of one round; a larger pop or read takes several rounds. */
     private static final int MOST_RECORDS = 1024;
-    /** The maximum number of payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
-    private static final int MOST_BYTES = 128 << 10;
+    /** The maximum number of payload bytes of one round, unless its only record is larger. */
+    public static final int MOST_BYTES = 128 << 10;
     /** A buffer that grew beyond this size for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
 
@@ -47,6 +47,7 @@ public final class RecordBatch {
     private int used;
     private int delivered;
     private boolean full;
+    private long next;
 
     /**
      * Begins a round.
@@ -55,13 +56,14 @@ public final class RecordBatch {
      * @param placing value for {@link #placement}
      * @param most the maximum number of payload bytes that the caller wants
      * @param exceed whether the batch's first record may be larger than that
+     * @param mostOfRound the maximum number of payload bytes of this round, unless its only record is larger
      */
-    void begin(boolean own, int placing, long most, boolean exceed) {
+    void begin(boolean own, int placing, long most, boolean exceed, int mostOfRound) {
         owned = own;
         placement = placing;
         maxBytes = most;
         exceeds = exceed;
-        roundBytes = (int) Math.min(most, MOST_BYTES);
+        roundBytes = (int) Math.min(most, mostOfRound);
         used = 0;
         delivered = 0;
         full = false;
@@ -87,6 +89,16 @@ public final class RecordBatch {
     /** Whether this round ended because the batch was full, so that more records may follow. */
     public boolean isFull() {
         return full;
+    }
+
+    /** Sets the offset with which the next round begins, for {@link BatchDelivery.Fetch#next}. */
+    public void next(long offset) {
+        next = offset;
+    }
+
+    /** The offset with which the next round begins, as the source has set it. */
+    long next() {
+        return next;
     }
 
     public long offset(int i) {

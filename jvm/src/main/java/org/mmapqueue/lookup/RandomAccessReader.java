@@ -123,7 +123,7 @@ public final class RandomAccessReader implements Closeable {
             if (!log.goTo(offset) || log.offset() != offset) {
                 throw log.missing(offset);
             }
-            RecordBatch batch = delivery.take(0, maxBytes, own, first);
+            RecordBatch batch = delivery.take(0, maxBytes, own, first, RecordBatch.MOST_BYTES);
             try {
                 while (batch.count() < count
                         && isNext(offset + batch.count())
@@ -139,6 +139,7 @@ public final class RandomAccessReader implements Closeable {
                     throw e;
                 }
             }
+            batch.next(offset + batch.count());
             return batch;
         });
     }

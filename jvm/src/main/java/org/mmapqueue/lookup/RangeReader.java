@@ -113,7 +113,7 @@ public final class RangeReader implements Closeable {
         if (first && !usable) {
             throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
         }
-        RecordBatch batch = delivery.take(0, maxBytes, own, first);
+        RecordBatch batch = delivery.take(0, maxBytes, own, first, RecordBatch.MOST_BYTES);
         try {
             if (usable) {
                 cursor.read(to, maxRecords, new Filling(batch));
