@@ -328,6 +328,30 @@ def test_a_forked_child_neither_pops_nor_acks(script: Script) -> None:
     assert out.split() == ["True", "True", "True", "30", "1000"]
 
 
+def test_a_suspended_iterator_delivers_nothing_in_a_forked_child(script: Script) -> None:
+    out = script.run(
+        """
+        import os, sys, warnings
+        import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            queue.push_many([b"x"] * 10)
+            records = queue.consume(timeout=0)
+            next(records)
+            if os.fork() == 0:
+                try:
+                    print("delivered", next(records).offset, flush=True)
+                except mmapqueue.MmapQueueError as error:
+                    print("forked" in str(error), flush=True)
+                os._exit(0)
+            os.wait()
+            print([message.offset for message in records], flush=True)
+        """,
+        script.directory / "queue",
+    )
+    assert out.splitlines() == ["True", str(list(range(1, 10)))]
+
+
 def test_a_fork_while_acks_are_sent_leaves_no_lock_in_the_child(script: Script) -> None:
     script.run(
         """

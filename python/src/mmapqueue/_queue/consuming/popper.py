@@ -483,6 +483,7 @@ def _end_in_child() -> None:
     """Ends all consumers in a forked child, where pops and acks raise: the connection belongs to the parent."""
     for popper in _live:
         popper.delivery.ready = iter(())
+        popper.delivery.discard()  # Suspended iterators deliver nothing more.
         popper.acks.end_in_child()
 
 
