@@ -29,6 +29,7 @@ from mmapqueue._jvm.class_archive import ClassArchive
 from mmapqueue._jvm.gateway import Gateway
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._values.errors import JarNotFound, MmapQueueError
+from mmapqueue._values.logs import printing_errors
 
 _LOG = logging.getLogger("mmapqueue.jvm")
 # Silent unless the program asks for it.
@@ -294,7 +295,8 @@ class _Start:
             self._wake()
         elif line:
             self._said.append(line)
-            _LOG.debug("%s", line)
+            with printing_errors():
+                _LOG.debug("%s", line)
 
     def _log(self) -> Callable[[str], None]:
         log = _Log()
@@ -420,7 +422,8 @@ class _Log:
         level = _LEVELS.get(first)
         if level is not None:
             self._level, line = level, rest
-        _LOG.log(self._level, "%s", line)
+        with printing_errors():
+            _LOG.log(self._level, "%s", line)
 
 
 def _start_reader(stream: IO[str], sink: Callable[[str], None], end: Callable[[], None]) -> threading.Thread:

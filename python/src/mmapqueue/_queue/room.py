@@ -8,6 +8,8 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
+from mmapqueue._values.logs import printing_errors
+
 _LOG = logging.getLogger("mmapqueue")
 
 #: From this time on a wait is long.
@@ -57,4 +59,6 @@ class Room:
         if wait is None or wait.end != end:
             self._wait = _Wait(end, now, Lock())
         elif now - wait.begin >= LONG_SECONDS and wait.unreported.acquire(blocking=False):
-            _LOG.warning("%s", self._warning(round(now - wait.begin)))
+            warning = self._warning(round(now - wait.begin))
+            with printing_errors():
+                _LOG.warning("%s", warning)

@@ -22,6 +22,7 @@ from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.durations import Duration, delay_micros, retry_seconds
 from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.functions import unfinished
+from mmapqueue._values.logs import printing_errors
 from mmapqueue._values.message import AnyMessage
 
 _LOG = logging.getLogger("mmapqueue")
@@ -179,7 +180,8 @@ class Workers:
             except Exception:
                 failed = True
                 delay = self._retry_delay(item[1])
-                self._log(item[1], answered=not in_blocks.holds(item[1]))
+                with printing_errors():
+                    self._log(item[1], answered=not in_blocks.holds(item[1]))
             except BaseException as error:
                 failed, broken = True, error
             # As in a `with` block: the handler may have acked, nacked or released the record itself.
@@ -223,7 +225,8 @@ class Workers:
         except OutOfRange as error:
             # The consumer has just moved, or another thread has acked one of the records: ack each alone.
             if len(offsets) == 1:
-                _LOG.debug("not acked: %s", error)
+                with printing_errors():
+                    _LOG.debug("not acked: %s", error)
                 return
             for offset in offsets:
                 self._ack([offset])
@@ -233,7 +236,8 @@ class Workers:
             self._popper.nack_delivered(offset, delay)
         except OutOfRange as error:
             # The lease has ended: the JVM already redelivers the record.
-            _LOG.debug("not nacked: %s", error)
+            with printing_errors():
+                _LOG.debug("not nacked: %s", error)
 
     def _retry_delay(self, message: AnyMessage) -> int:
         """The delay of redelivery after a failed handler, in µs."""
@@ -265,7 +269,8 @@ class Workers:
         try:
             self._ack_and_nack()
         except MmapQueueError as error:
-            _LOG.warning("a record was handled that could not be acked: %s", error)
+            with printing_errors():
+                _LOG.warning("a record was handled that could not be acked: %s", error)
 
     def _stop(self) -> None:
         """Releases records that no worker has begun; waits for running handlers, and acks or nacks theirs."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.functions import eager
+from mmapqueue._values.logs import printing_errors
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -129,7 +130,8 @@ class PushHandle:
             try:
                 call(self)
             except Exception:
-                _LOG.exception("a done-callback of a producer has failed")
+                with printing_errors():
+                    _LOG.exception("a done-callback of a producer has failed")
 
     def future(self) -> Future[int]:
         """A `concurrent.futures.Future` of the offset, for `concurrent.futures.wait` and `asyncio.wrap_future`.

@@ -24,6 +24,7 @@ from mmapqueue._queue.producer import Producer
 from mmapqueue._queue.push_buffer import PushBuffer
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full
+from mmapqueue._values.logs import printing_errors
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -203,7 +204,8 @@ class Sender:
         except _NoRoom:
             pass
         except BaseException:
-            _LOG.exception("the thread of a producer of the queue in %s has failed", self._handle.path)
+            with printing_errors():
+                _LOG.exception("the thread of a producer of the queue in %s has failed", self._handle.path)
         finally:
             rest = self._rest[self._done :]
             self.ended = True
@@ -316,9 +318,10 @@ class Sender:
         """Gives an error to the next handles of the round."""
         if not handles:
             return
-        _LOG.error(
-            "%d records of a producer of the queue in %s are not pushed: %s", len(handles), self._handle.path, error
-        )
+        with printing_errors():
+            _LOG.error(
+                "%d records of a producer of the queue in %s are not pushed: %s", len(handles), self._handle.path, error
+            )
         self._failure = self._failure or error
         size = sum(len(handle._state) for handle in handles)  # type: ignore[arg-type, misc]
         for handle in handles:
@@ -340,7 +343,8 @@ class Sender:
                 try:
                     function(handle)
                 except BaseException:  # Also SystemExit: futures of other handles wait for their calls.
-                    _LOG.exception("a done-callback of a producer has failed")
+                    with printing_errors():
+                        _LOG.exception("a done-callback of a producer has failed")
 
     def _fail_waiting(self) -> None:
         """Fails the records that were accepted after the end. Any thread."""

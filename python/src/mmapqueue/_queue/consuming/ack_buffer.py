@@ -18,6 +18,7 @@ from mmapqueue._queue.consuming.delivery import Delivery
 from mmapqueue._queue.consuming.port import AckRange, ConsumerPort
 from mmapqueue._values.blocks import Blocks
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
+from mmapqueue._values.logs import printing_errors
 from mmapqueue._values.origin import Origin
 
 _LOG = logging.getLogger("mmapqueue")
@@ -245,7 +246,8 @@ class AckBuffer:
         if isinstance(error, Dropped):
             self._delivery.note_loss(error)
         else:
-            _LOG.debug("not acked: %s", error)
+            with printing_errors():
+                _LOG.debug("not acked: %s", error)
 
 
 def _drained(offsets: list[int]) -> list[int]:

@@ -15,6 +15,7 @@ from weakref import ref
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Bell
 from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.logs import printing_errors
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -161,7 +162,8 @@ class Upkeep:
         try:
             seconds, hold = owner.tidy()
         except MmapQueueError as error:
-            _LOG.warning("acks of consumer %s are not sent yet: %s", owner.name, error)
+            with printing_errors():
+                _LOG.warning("acks of consumer %s are not sent yet: %s", owner.name, error)
             seconds, hold = None, False
         if seconds is not None:
             ticket.at = monotonic() + seconds
