@@ -165,6 +165,8 @@ class Halves:
         self._write()
 
     def _reload_badly(self) -> None:
+        # A process that has just started must not read the bad file as its first one.
+        wait(lambda: _asked("process", self._config) is not None, "process does not start", self.process)
         self._write(**self.chance.choice(_BAD))
         if self.chance.random() < 0.5:
             self._hang_up(" has failed")
