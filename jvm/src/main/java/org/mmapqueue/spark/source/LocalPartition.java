@@ -114,11 +114,17 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue, L
         return from < queue.gapsEnd();
     }
 
-    /** With a damaged segment header, as if all records in the ring were alike: the task that reads it reports it. */
+    /**
+     * With a damaged segment header, as if all records in the ring were alike: the task that reads it reports it. Records
+     * that are not retained any more count as 0: the task reports these, too.
+     */
     @Override
     public long bytes(long from, long to) {
         try {
             return queue.bytes(from, to);
+        } catch (OutOfRangeException e) {
+            long first = retainedFrom(from, e);
+            return first < to ? bytes(first, to) : 0;
         } catch (CorruptException e) {
             QueueStats stats = queue.stats();
             double ring = (double) stats.segmentsInUse() * stats.segmentSize();
@@ -126,9 +132,25 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue, L
         }
     }
 
+    /** Records that are not retained any more are in the first part. */
     @Override
     public long[] split(long from, long to, long bytes) {
-        return queue.split(from, to, bytes);
+        try {
+            return queue.split(from, to, bytes);
+        } catch (OutOfRangeException e) {
+            long first = retainedFrom(from, e);
+            long[] bounds = first < to ? split(first, to, bytes) : new long[] {first, to};
+            bounds[0] = from;
+            return bounds;
+        }
+    }
+
+    // The slowest consumer may have acked the first records of a range since it was planned, also in another process.
+    private static long retainedFrom(long from, OutOfRangeException e) {
+        if (e.first() <= from) {
+            throw e;
+        }
+        return e.first();
     }
 
     @Override
