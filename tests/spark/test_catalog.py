@@ -338,6 +338,31 @@ def test_options_of_a_catalog(spark: SparkSession, root: Path, fill: Fill) -> No
         session.table("q.events").count()
 
 
+def test_sizes_of_a_catalog_are_those_of_new_queues(spark: SparkSession, root: Path, fill: Fill) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.q", CATALOG)
+    for name, value in {"path": root, "capacity": "2m", "segment_size": "64k", "partitions": "2"}.items():
+        session.conf.set(f"spark.sql.catalog.q.{name}", str(value))
+
+    def sql(text: str) -> list[Row]:
+        return session.sql(text).collect()
+
+    fill(5, path=root / "events", partition=0)
+    sql("CREATE TABLE q.small OPTIONS (partitions 1, capacity '1m', segment_size '32k')")
+    sql("CREATE TABLE q.made")
+    made = properties(sql, "q.made")
+    assert (made["queue.partitions"], made["queue.segmentSize"]) == ("2", "65536")
+    for table, count in {"events": 6, "small": 1, "made": 1}.items():
+        partitions = properties(sql, f"q.{table}")["queue.partitions"]
+        sql(f"INSERT INTO q.{table} VALUES ('x')")
+        assert properties(sql, f"q.{table}")["queue.partitions"] == partitions
+        assert len(values(sql, f"q.{table}")) == count
+        sql(f"TRUNCATE TABLE q.{table}")
+        assert values(sql, f"q.{table}") == []
+        sql(f"DROP TABLE q.{table}")
+    assert sql("SHOW TABLES IN q") == []
+
+
 def test_a_stream_between_tables(session: SparkSession, sql: Sql, events: Path, tmp_path: Path) -> None:
     sql("CREATE TABLE q.out OPTIONS (segment_size '64k')")
     writer = session.readStream.table(f"q.`{events}`").select("value").writeStream

@@ -2,6 +2,7 @@ package org.mmapqueue.spark;
 
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -39,8 +40,15 @@ import org.mmapqueue.spark.write.sink.WritablePartitions;
  * apply to all tables. Thread-safe.
  */
 public class QueueCatalog implements StagingTableCatalog {
+    /** Options that a queue is made with. */
+    private static final List<String> OF_NEW_QUEUES =
+            List.of(Options.PARTITIONS, "capacity", "segment_size", "queue_capacity_segments");
+
     private String name;
+    /** The options of new queues. */
     private Options options;
+    /** The options of existing queues, which keep what they were made with. */
+    private Options ofExisting;
     /** The directory of the tables; null if tables are named by absolute paths only. */
     private Location root;
 
@@ -51,6 +59,7 @@ public class QueueCatalog implements StagingTableCatalog {
     public void initialize(String catalog, CaseInsensitiveStringMap values) {
         name = catalog;
         options = new Options(values);
+        ofExisting = options.without(OF_NEW_QUEUES);
         KnownOptions.refuseOthers(options, KnownOptions.ALL);
         boolean byPath = catalog.equals(MmapQueueProvider.NAME) && !options.isSet(Options.PATH);
         root = byPath ? null : Location.of(options);
@@ -83,7 +92,7 @@ public class QueueCatalog implements StagingTableCatalog {
         if (!exists(table)) {
             throw new NoSuchTableException(table);
         }
-        return table(table.name(), new Options(Map.of()));
+        return table(table.name(), ofExisting);
     }
 
     @Override
@@ -145,7 +154,7 @@ public class QueueCatalog implements StagingTableCatalog {
         if (location(queue).exists()) {
             throw new TableAlreadyExistsException(table);
         }
-        return table(queue, given);
+        return table(queue, given.over(options));
     }
 
     // Replaces a string column by binary: it is stored as UTF-8 bytes.
@@ -172,7 +181,7 @@ public class QueueCatalog implements StagingTableCatalog {
             return false;
         }
         Path directory = location(table.name()).directory("DROP TABLE");
-        Options keys = new Options(Map.of(Options.PATH, directory.toString())).over(options);
+        Options keys = new Options(Map.of(Options.PATH, directory.toString())).over(ofExisting);
         WritablePartitions.destroy(directory, keys);
         return true;
     }
@@ -209,7 +218,7 @@ public class QueueCatalog implements StagingTableCatalog {
                             ? ", and catalog " + name + " has no path: use an absolute" + " path"
                             : " in " + root));
         }
-        return new QueueAdmin(location(table).directory("CALL"), options);
+        return new QueueAdmin(location(table).directory("CALL"), ofExisting);
     }
 
     // The location of a table; an absolute name is a path.
@@ -221,10 +230,8 @@ public class QueueCatalog implements StagingTableCatalog {
         return table.startsWith("/") || Options.isUri(table);
     }
 
-    private QueueTable table(String table, Options given) {
-        return new QueueTable(new Options(Map.of(Options.PATH, location(table).toString()))
-                .over(given)
-                .over(options));
+    private QueueTable table(String table, Options properties) {
+        return new QueueTable(new Options(Map.of(Options.PATH, location(table).toString())).over(properties));
     }
 
     private boolean isName(String table) {

@@ -4,7 +4,9 @@ import java.net.URI;
 import java.nio.file.FileSystemNotFoundException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -89,6 +91,19 @@ public final class Options {
             }
         });
         return new Options(all);
+    }
+
+    /**
+     * Leaves options out.
+     *
+     * @param names their names, in any spelling
+     * @return the other options
+     */
+    public Options without(Collection<String> names) {
+        List<String> plain = names.stream().map(Options::plain).toList();
+        Map<String, String> others = new HashMap<>(values);
+        others.keySet().removeIf(name -> plain.contains(plain(name)));
+        return new Options(others);
     }
 
     /**
