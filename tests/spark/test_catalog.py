@@ -329,6 +329,7 @@ def test_options_of_a_catalog(spark: SparkSession, root: Path, fill: Fill) -> No
         session.conf.set(f"spark.sql.catalog.q.{name}", value)
     assert session.table("q.events").count() == 3
     assert session.read.option("starting_offsets", "4").table("q.events").count() == 1
+    assert session.read.option("startingTimestamp", "1970-01-01T00:00:00Z").table("q.events").count() == 5
     session.sql("INSERT INTO q.events VALUES ('x')")
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.q", CATALOG)

@@ -25,6 +25,13 @@ public final class Options {
     /** The number of partitions. */
     public static final String PARTITIONS = "partitions";
 
+    /** Of two options that say the same, the other one, by normalized name. */
+    private static final Map<String, String> INSTEAD = Map.of(
+            "startingoffsets", "startingTimestamp",
+            "startingtimestamp", "startingOffsets",
+            "endingoffsets", "endingTimestamp",
+            "endingtimestamp", "endingOffsets");
+
     /** The options by given name, without null values. */
     private final Map<String, String> values;
     /** The given name by normalized name. */
@@ -78,7 +85,7 @@ public final class Options {
     }
 
     /**
-     * Merges options with defaults; these options take precedence.
+     * Merges options with defaults; these options take precedence, also over defaults that they take the place of.
      *
      * @param defaults values for options that are not given
      * @return the merged options
@@ -86,7 +93,8 @@ public final class Options {
     public Options over(Options defaults) {
         Map<String, String> all = new HashMap<>(values);
         defaults.values.forEach((name, value) -> {
-            if (!isSet(name)) {
+            String other = INSTEAD.get(plain(name));
+            if (!isSet(name) && (other == null || !isSet(other))) {
                 all.put(name, value);
             }
         });
