@@ -265,6 +265,9 @@ public final class SinkQueue implements Closeable {
             Room room = new Room(partitions.get(partition), parts.get(partition), what);
             push.figures().waitedForRoom(room.await(deadline, push.timeout()));
         }
+        if (push.sync()) {
+            staging.sync();
+        }
         manifest.write(storage, directory, push.sync());
         try {
             new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);

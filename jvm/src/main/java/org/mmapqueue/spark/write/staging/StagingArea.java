@@ -54,6 +54,12 @@ public final class StagingArea {
         return directory;
     }
 
+    /** Fsyncs the names of the directories of writes: a process that was killed may have made them and no more. */
+    public void sync() throws IOException {
+        storage.syncDirectory(path);
+        storage.syncDirectory(path.getParent());
+    }
+
     /** The name of a staged file, without the partition. */
     public static String fileName(long sequence, String write, int task, long attempt) {
         return sequence + "-" + write + "-" + task + "-" + attempt;

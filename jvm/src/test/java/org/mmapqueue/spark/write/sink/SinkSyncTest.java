@@ -3,11 +3,14 @@ package org.mmapqueue.spark.write.sink;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -98,6 +101,26 @@ class SinkSyncTest {
         }
         sink.commitEpoch("other", 0, List.of(), WITHOUT_SYNC);
         assertEquals(List.of("a", "b"), rowsAfterLossOfPower());
+    }
+
+    @Test
+    void directoriesOfAKilledProcessAreDurableBeforeAPush() throws Exception {
+        Path area = root.resolve(StagingArea.NAME);
+        Files.createDirectories(area.resolve("q")); // and killed before the fsyncs
+        List<StagedFile> files = List.of(staged(0, "a"), staged(1, "b"));
+        List<Path> calls = Collections.synchronizedList(new ArrayList<>());
+        disk.watch((isSync, path) -> {
+            calls.add(path);
+            return false;
+        });
+        sink.commitEpoch("q", 0, files, SYNC);
+        disk.heal();
+        int push = 0;
+        while (!root.relativize(calls.get(push)).startsWith("p=0")
+                && !root.relativize(calls.get(push)).startsWith("p=1")) {
+            push++;
+        }
+        assertTrue(calls.subList(0, push).containsAll(List.of(root, area)), calls.toString());
     }
 
     @Test
