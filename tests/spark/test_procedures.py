@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 import mmapqueue
 from conftest import Open
 
-from .conftest import SMALL, Fill, QueryFailed
+from .conftest import SMALL, Fill
 from .streams import Streams
 
 pytestmark = pytest.mark.skipif(spark_version < "4", reason="Spark has procedures from 4.0 on")
@@ -237,9 +237,9 @@ def test_another_process_keeps_its_consumer(call: Call, fill: Fill, queue_dir: P
     fill(3)
     other = open_queue(queue_dir)
     other.pop()
-    with pytest.raises(QueryFailed, match="consumer default"):
+    with pytest.raises(IllegalArgumentException, match="consumer default"):
         call("seek('events', 'default', 'latest')")
-    with pytest.raises(QueryFailed, match=str(queue_dir)):
+    with pytest.raises(IllegalArgumentException, match=str(queue_dir)):
         call("gc('events')")
     other.close()
     assert call("seek('events', 'default', 'latest')") == [(0, "default", 3)]
@@ -253,7 +253,9 @@ def test_a_query_keeps_its_consumer(call: Call, session: SparkSession, fill: Fil
         query.processAllAvailable()
         for text in ("ack_up_to('events', 'query', 0)", "seek('events', 'query', 'latest')",
                      "delete_consumer('events', 'query')"):  # fmt: skip
-            with pytest.raises(QueryFailed, match=r"consumer query .* in use by the query with checkpoint"):
+            with pytest.raises(
+                IllegalArgumentException, match=r"consumer query .* in use by the query with checkpoint"
+            ):
                 call(text)
     finally:
         query.stop()

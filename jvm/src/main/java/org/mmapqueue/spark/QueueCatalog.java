@@ -182,8 +182,10 @@ public class QueueCatalog implements StagingTableCatalog {
         }
         Path directory = location(table.name()).directory("DROP TABLE");
         Options keys = new Options(Map.of(Options.PATH, directory.toString())).over(ofExisting);
-        WritablePartitions.destroy(directory, keys);
-        return true;
+        return SqlStatement.run("DROP TABLE " + table.name(), () -> {
+            WritablePartitions.destroy(directory, keys);
+            return true;
+        });
     }
 
     private UnsupportedOperationException notReplaced(String table) {

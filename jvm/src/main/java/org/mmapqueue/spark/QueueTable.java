@@ -160,8 +160,11 @@ final class QueueTable
     /** Implements TRUNCATE TABLE, and DELETE without a condition. */
     @Override
     public boolean truncateTable() {
-        new QueueAdmin(location.directory("TRUNCATE TABLE"), properties).purge();
-        return true;
+        QueueAdmin admin = new QueueAdmin(location.directory("TRUNCATE TABLE"), properties);
+        return SqlStatement.run("TRUNCATE TABLE " + location, () -> {
+            admin.purge();
+            return true;
+        });
     }
 
     /** A write that matches columns by name. */

@@ -16,8 +16,6 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.Options;
 
 /** A procedure of a catalog. Immutable. */
@@ -99,12 +97,8 @@ final class QueueProcedure implements UnboundProcedure {
 
         @Override
         public Iterator<Scan> call(InternalRow row) {
-            try {
-                Scan result = new Rows(procedure.columns(), run(row));
-                return List.of(result).iterator();
-            } catch (ConfigException | OutOfRangeException e) {
-                throw new IllegalArgumentException(name() + ": " + e.getMessage(), e);
-            }
+            Scan result = new Rows(procedure.columns(), SqlStatement.run(name(), () -> run(row)));
+            return List.of(result).iterator();
         }
 
         private List<Object[]> run(InternalRow row) {
