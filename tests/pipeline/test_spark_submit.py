@@ -56,3 +56,4 @@ def test_process_uses_the_session_of_spark_submit(spark: Any, tmp_path: Path) ->
     (settings,) = spark.read.parquet(str(tmp_path / "out")).select("settings").distinct().collect()
     assert settings.settings == "3 local[2]"
     assert "has not been configured" not in run.stdout
+    assert "spark.sql.adaptive.enabled is not supported" not in run.stdout

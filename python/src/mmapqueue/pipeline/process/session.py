@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _DEFAULTS = {
     # Jobs of one sender do not wait for those of others.
     "spark.scheduler.mode": "FAIR",
+    # Of queries that stream Spark supports none, and warns of each.
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.ui.showConsoleProgress": "false",
 }
