@@ -4,30 +4,20 @@ import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousFileChannel;
 import java.nio.channels.CompletionHandler;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
-import java.nio.channels.SeekableByteChannel;
 import java.nio.file.AccessMode;
-import java.nio.file.CopyOption;
-import java.nio.file.DirectoryStream;
-import java.nio.file.FileStore;
-import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
-import java.nio.file.PathMatcher;
-import java.nio.file.WatchService;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileAttributeView;
-import java.nio.file.attribute.UserPrincipalLookupService;
 import java.nio.file.spi.FileSystemProvider;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -43,9 +33,7 @@ import org.mmapqueue.io.Threads;
  * succeed, also those through another descriptor.
  */
 public final class FailingFsyncs implements Storage {
-    private final FileSystem disk = FileSystems.getDefault();
-    private final FileSystemProvider provider = new Provider();
-    private final FileSystem fileSystem = new Wrapped();
+    private final PartialFileSystem wrapped = new Wrapped();
     private final AtomicInteger failures = new AtomicInteger();
     private final AtomicInteger left = new AtomicInteger(-1);
     private volatile String failing;
@@ -128,7 +116,7 @@ public final class FailingFsyncs implements Storage {
         return (Path) Proxy.newProxyInstance(
                 Path.class.getClassLoader(), new Class<?>[] {Path.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("getFileSystem")) {
-                        return fileSystem;
+                        return wrapped.system();
                     }
                     Object result = call(path, method, arguments);
                     return result instanceof Path other ? wrap(other) : result;
@@ -231,8 +219,8 @@ public final class FailingFsyncs implements Storage {
     }
 
     /** The calls that open files by the paths of this class; no other call is needed. */
-    private final class Provider extends FileSystemProvider {
-        private final FileSystemProvider real = disk.provider();
+    private final class Wrapped extends PartialFileSystem {
+        private final FileSystemProvider real = FileSystems.getDefault().provider();
 
         @Override
         public AsynchronousFileChannel newAsynchronousFileChannel(
@@ -260,147 +248,8 @@ public final class FailingFsyncs implements Storage {
         }
 
         @Override
-        public String getScheme() {
-            return "failing";
-        }
-
-        @Override
-        public FileSystem newFileSystem(URI uri, Map<String, ?> environment) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public FileSystem getFileSystem(URI uri) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Path getPath(URI uri) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public SeekableByteChannel newByteChannel(
-                Path path, Set<? extends OpenOption> options, FileAttribute<?>... attributes) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public DirectoryStream<Path> newDirectoryStream(Path directory, DirectoryStream.Filter<? super Path> filter) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void createDirectory(Path directory, FileAttribute<?>... attributes) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void delete(Path path) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void copy(Path source, Path target, CopyOption... options) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void move(Path source, Path target, CopyOption... options) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public boolean isSameFile(Path one, Path other) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public boolean isHidden(Path path) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public FileStore getFileStore(Path path) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
         public <V extends FileAttributeView> V getFileAttributeView(Path path, Class<V> type, LinkOption... options) {
             return real.getFileAttributeView(unwrap(path), type, options);
-        }
-
-        @Override
-        public Map<String, Object> readAttributes(Path path, String attributes, LinkOption... options) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void setAttribute(Path path, String attribute, Object value, LinkOption... options) {
-            throw new UnsupportedOperationException();
-        }
-    }
-
-    /** The file system of the paths; it only names the provider. */
-    private final class Wrapped extends FileSystem {
-        @Override
-        public FileSystemProvider provider() {
-            return provider;
-        }
-
-        @Override
-        public void close() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public boolean isOpen() {
-            return true;
-        }
-
-        @Override
-        public boolean isReadOnly() {
-            return false;
-        }
-
-        @Override
-        public String getSeparator() {
-            return disk.getSeparator();
-        }
-
-        @Override
-        public Iterable<Path> getRootDirectories() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Iterable<FileStore> getFileStores() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Set<String> supportedFileAttributeViews() {
-            return disk.supportedFileAttributeViews();
-        }
-
-        @Override
-        public Path getPath(String first, String... more) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public PathMatcher getPathMatcher(String pattern) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public UserPrincipalLookupService getUserPrincipalLookupService() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public WatchService newWatchService() {
-            throw new UnsupportedOperationException();
         }
     }
 }
