@@ -80,6 +80,20 @@ def test_a_query_gains_and_loses_queues(named: SparkSession, tmp_path: Path) -> 
 
 
 @needs_names
+def test_a_look_leaves_all_records(named: SparkSession, tmp_path: Path) -> None:
+    push(named, tmp_path, "1")
+    for _ in range(2):
+        frame = mmapqueue.read_stream(tmp_path / "a", spark=named, name="a")
+        query = frame.writeStream.format("noop").trigger(availableNow=True).start()
+        assert query.awaitTermination(SECONDS), query.status
+        query.stop()
+        assert query.recentProgress[0]["numInputRows"] == 1
+    with mmapqueue.Queue(tmp_path / "a", spark=named) as queue:
+        assert queue.consumers() == []
+        assert queue.pop().data == b"a1"
+
+
+@needs_names
 def test_a_name_needs_the_setting(spark: SparkSession, tmp_path: Path) -> None:
     push(spark, tmp_path, "1")
     with pytest.raises(Exception, match=SETTING):

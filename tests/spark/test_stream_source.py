@@ -36,7 +36,13 @@ def has_real_time(spark: SparkSession) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "kept"), [("sources/0", 1), (f"temporary-{uuid.uuid4()}/sources/0", 0)], ids=["lasting", "temporary"]
+    ("checkpoint", "kept"),
+    [
+        ("sources/0", 1),
+        (f"temporary-{uuid.uuid4()}/sources/0", 0),
+        (f"temporary-{uuid.uuid4()}/sources/orders", 0),
+    ],
+    ids=["lasting", "temporary", "temporary with a name"],
 )
 def test_a_stopped_source_opens_nothing(
     spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path, checkpoint: str, kept: int

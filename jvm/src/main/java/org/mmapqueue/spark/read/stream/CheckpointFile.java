@@ -27,8 +27,8 @@ final class CheckpointFile {
     private static final int NAME_BYTES = 8;
     private static final String LOCATION_KEY = "spark.sql.streaming.checkpointLocation";
     private static final String UUID_PATTERN = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
-    /** Spark's name for the checkpoint of a query without checkpointLocation. */
-    private static final String TEMPORARY = ".*/temporary-" + UUID_PATTERN + "/sources/[0-9]+";
+    /** A source, by number or by name, in Spark's checkpoint of a query without checkpointLocation. */
+    private static final String TEMPORARY = ".*/temporary-" + UUID_PATTERN + "/sources/[^/]+";
 
     private final Path directory;
     private final FileSystem files;
