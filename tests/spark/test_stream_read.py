@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,21 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
         streams.run(startingOffsets="99")
     with mmapqueue.Queue(streams.queue_dir, spark=spark, **SMALL) as queue:
         assert queue.consumers() == []
+
+
+def test_a_start_without_the_checkpoint_leaves_the_consumer(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(10)
+    streams.run()
+    consumer = streams.consumer()
+    fill(10)
+    aside = streams.checkpoint.rename(tmp_path / "aside")  # as if its file system were not mounted
+    with pytest.raises(StreamingQueryException, match="startingOffsets = 99"):
+        streams.run(startingOffsets="99")
+    assert streams.consumer() == consumer
+    shutil.rmtree(streams.checkpoint)
+    aside.rename(streams.checkpoint)
+    streams.run(startingOffsets="99")
+    assert len(streams.batches.all()) == 20
 
 
 @pytest.mark.parametrize("options", [{}, {"startingOffsets": "latest"}, {"startingTimestamp": "0"}])

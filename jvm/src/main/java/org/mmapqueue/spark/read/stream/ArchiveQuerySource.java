@@ -37,6 +37,8 @@ final class ArchiveQuerySource implements QuerySource {
     private boolean isStored = true;
     /** Whether the archive has a file of the consumer. */
     private boolean hasFile;
+    /** Whether the archive had no file of the consumer when it was opened. */
+    private boolean isNew;
     /** Whether the last attempt to store has failed. */
     private boolean isFailing;
 
@@ -96,6 +98,7 @@ final class ArchiveQuerySource implements QuerySource {
             throw location.unreadable(e);
         }
         isStored = true;
+        isNew = !hasFile;
     }
 
     // Throws if another query uses the consumer. No lock works across hosts, but a query without its checkpoint cannot
@@ -138,6 +141,11 @@ final class ArchiveQuerySource implements QuerySource {
             move(partition, opened.firstOffset());
         }
         return new ArchiveStreamPartition(this, opened);
+    }
+
+    /** Whether the consumer did not exist before this start of the query. */
+    boolean isNew() {
+        return isNew;
     }
 
     /** The consumer's position in a partition that is open. */

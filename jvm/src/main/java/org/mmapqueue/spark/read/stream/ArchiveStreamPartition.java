@@ -21,6 +21,11 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
         return partition;
     }
 
+    @Override
+    public boolean isNew() {
+        return source.isNew();
+    }
+
     /** No limit: an archive has no ring that could become full. */
     @Override
     public long mostHeld() {

@@ -36,6 +36,7 @@ final class LocalStreamPartition implements StreamPartition {
     private final MmapQueue queue;
     private final LocalPartition records;
     private final Consumer consumer;
+    private final boolean isNew;
     private final long mostHeld;
     private final boolean skipsDamage;
     private boolean startsAfterDamage;
@@ -65,6 +66,7 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             opened = MmapQueue.openToRead(real);
             queue = opened;
+            isNew = !opened.consumers().contains(consumerName);
             consumer = open(new LocalPartition(new LocalPartitionLocation(directory), opened), consumerName);
             labelConsumer(consumer, user);
             records = new LocalPartition(
@@ -145,6 +147,11 @@ final class LocalStreamPartition implements StreamPartition {
     @Override
     public ReadablePartition records() {
         return records;
+    }
+
+    @Override
+    public boolean isNew() {
+        return isNew;
     }
 
     /**

@@ -522,8 +522,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
             return;
         }
         try {
-            // A query that cannot be restarted would retain its records permanently.
-            if (options.consumer() == null && (checkpoint.isTemporary() || !queue.hasBegun())) {
+            // A query that cannot be restarted would retain its records permanently. But if a query fails at its start
+            // because its checkpoint is away, the next start needs the consumer.
+            if (options.consumer() == null && (checkpoint.isTemporary() || !queue.hasBegun() && queue.isNew())) {
                 queue.forget();
             }
         } finally {

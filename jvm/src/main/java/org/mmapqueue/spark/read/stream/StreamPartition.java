@@ -29,6 +29,9 @@ interface StreamPartition extends AutoCloseable {
         return records().queueId();
     }
 
+    /** Whether the consumer did not exist before this start of the query. */
+    boolean isNew();
+
     /** The upper limit of a batch, in bytes. */
     long mostHeld();
 

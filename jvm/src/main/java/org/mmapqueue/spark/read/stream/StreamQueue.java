@@ -202,6 +202,11 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return origin != null;
     }
 
+    /** Whether the query's consumers did not exist before this start: then nothing depends on them yet. */
+    boolean isNew() {
+        return partitions.values().stream().allMatch(StreamPartition::isNew);
+    }
+
     /** The open partitions, by number. */
     SortedMap<Integer, StreamPartition> partitions() {
         return partitions;
