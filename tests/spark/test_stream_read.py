@@ -262,6 +262,16 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
         assert queue.consumers() == []
 
 
+def test_a_start_that_fails_in_a_partition_holds_nothing(streams: Streams, fill: Fill) -> None:
+    for partition in range(2):
+        fill(10, partition=partition)
+    (streams.queue_dir / "p=1" / "meta.dat").write_bytes(b"x" * 8192)
+    with pytest.raises(StreamingQueryException, match=r"meta\.dat"):
+        streams.run()
+    with mmapqueue.Queue(streams.queue_dir / "p=0", spark=streams.spark) as queue:
+        assert queue.consumers() == []
+
+
 def test_a_start_without_the_checkpoint_leaves_the_consumer(streams: Streams, fill: Fill, tmp_path: Path) -> None:
     fill(10)
     streams.run()

@@ -143,11 +143,6 @@ final class ArchiveQuerySource implements QuerySource {
         return new ArchiveStreamPartition(this, opened);
     }
 
-    /** Whether the consumer did not exist before this start of the query. */
-    boolean isNew() {
-        return isNew;
-    }
-
     /** The consumer's position in a partition that is open. */
     long position(int partition) {
         return positions.get(partition);
@@ -204,7 +199,15 @@ final class ArchiveQuerySource implements QuerySource {
     }
 
     @Override
+    public boolean isNew() {
+        return isNew;
+    }
+
+    @Override
     public void forget() {
+        if (archive == null) {
+            return;
+        }
         positions.clear();
         isStored = true;
         hasFile = false;

@@ -70,6 +70,11 @@ final class LocalQuerySource implements QuerySource {
     }
 
     @Override
+    public boolean isNew() {
+        return true; // each partition knows
+    }
+
+    @Override
     public void forget() {
         // nothing: each partition deletes its consumer
     }

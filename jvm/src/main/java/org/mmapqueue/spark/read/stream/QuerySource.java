@@ -41,6 +41,9 @@ interface QuerySource extends AutoCloseable {
     /** Whether {@link #store} has nothing to store. */
     boolean isStored();
 
+    /** Whether the consumer did not exist before this start of the query, where the partitions themselves do not know that. */
+    boolean isNew();
+
     /** Deletes the consumer, where the partitions themselves do not. */
     void forget();
 

@@ -155,7 +155,17 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         RunningSession.check(context);
         if (queue == null) {
             warnOfCheckpoint();
-            queue = new StreamQueue(location, checkpoint, source(), options.failOnDataLoss());
+            StreamQueue opened = new StreamQueue(location, checkpoint, source(), options.failOnDataLoss());
+            boolean done = false;
+            try {
+                opened.open();
+                done = true;
+            } finally {
+                if (!done) {
+                    end(opened);
+                }
+            }
+            queue = opened;
         }
         return queue;
     }
@@ -518,18 +528,22 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     @Override
     public final synchronized void stop() {
         isStopped = true;
-        if (queue == null) {
-            return;
+        if (queue != null) {
+            StreamQueue ended = queue;
+            queue = null;
+            end(ended);
         }
+    }
+
+    private void end(StreamQueue ended) {
         try {
             // A query that cannot be restarted would retain its records permanently. But if a query fails at its start
             // because its checkpoint is away, the next start needs the consumer.
-            if (options.consumer() == null && (checkpoint.isTemporary() || !queue.hasBegun() && queue.isNew())) {
-                queue.forget();
+            if (options.consumer() == null && (checkpoint.isTemporary() || !ended.hasBegun() && ended.isNew())) {
+                ended.forget();
             }
         } finally {
-            queue.close();
-            queue = null;
+            ended.close();
         }
     }
 }

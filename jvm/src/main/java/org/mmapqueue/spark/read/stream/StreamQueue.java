@@ -46,11 +46,9 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private StreamOrigin origin;
 
     /**
-     * Opens the existing partitions.
+     * Reads the state in the checkpoint, and opens nothing.
      *
      * @param source the queue, with the consumer that retains records for the query
-     * @throws IllegalArgumentException if the location has no queue
-     * @throws IllegalStateException if the consumer is in use
      */
     StreamQueue(Location location, CheckpointFile checkpoint, QuerySource source, boolean failOnDataLoss) {
         this.location = location;
@@ -58,17 +56,18 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         this.source = source;
         this.failOnDataLoss = failOnDataLoss;
         this.origin = checkpoint.read().orElse(null);
-        boolean done = false;
-        try {
-            source.refresh();
-            checkArchive();
-            lookForPartitions();
-            done = true;
-        } finally {
-            if (!done) {
-                close();
-            }
-        }
+    }
+
+    /**
+     * Opens the existing partitions.
+     *
+     * @throws IllegalArgumentException if the location has no queue
+     * @throws IllegalStateException if the consumer is in use
+     */
+    void open() {
+        source.refresh();
+        checkArchive();
+        lookForPartitions();
     }
 
     /**
@@ -204,7 +203,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     /** Whether the query's consumers did not exist before this start: then nothing depends on them yet. */
     boolean isNew() {
-        return partitions.values().stream().allMatch(StreamPartition::isNew);
+        return source.isNew() && partitions.values().stream().allMatch(StreamPartition::isNew);
     }
 
     /** The open partitions, by number. */
