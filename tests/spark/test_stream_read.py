@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from .conftest import SMALL, Fill
+from .conftest import SMALL, Fill, Load
 from .streams import Streams, progresses
 
 
@@ -260,6 +260,14 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
         streams.run(startingOffsets="99")
     with mmapqueue.Queue(streams.queue_dir, spark=spark, **SMALL) as queue:
         assert queue.consumers() == []
+
+
+def test_a_start_that_is_refused_in_a_partition_frees_nothing(streams: Streams, fill: Fill, load: Load) -> None:
+    for partition in range(2):
+        fill(10, partition=partition)
+    with pytest.raises(StreamingQueryException, match=r"partition 1: .*offset 99 is out of range"):
+        streams.run(startingOffsets='{"0":-1,"1":99}')
+    assert load().count() == 20
 
 
 def test_a_start_that_fails_in_a_partition_holds_nothing(streams: Streams, fill: Fill) -> None:

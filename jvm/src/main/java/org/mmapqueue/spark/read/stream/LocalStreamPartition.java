@@ -197,6 +197,15 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     @Override
+    public void check(StartAt start) {
+        if (start.kind() == StartAt.Kind.OFFSET) {
+            long unused = checked(start.value());
+        } else if (start.kind() == StartAt.Kind.TIMESTAMP) {
+            long unused = offsetOf(start);
+        }
+    }
+
+    @Override
     public long moveTo(StartAt start) {
         boolean isAlone = !hasLastingConsumer();
         if (isAlone && ConsumersOfQueries.isTemporary(consumer.name())) {

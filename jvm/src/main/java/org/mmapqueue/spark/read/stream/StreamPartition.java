@@ -48,6 +48,14 @@ interface StreamPartition extends AutoCloseable {
     long continuation(long position, long end);
 
     /**
+     * Checks that a query can start at a position, where {@link #moveTo} acks the records before it. Moves nothing.
+     *
+     * @throws OutOfRangeException if the offset is outside of the log
+     * @throws ConfigException if the partition stores no timestamps and a time is given
+     */
+    void check(StartAt start);
+
+    /**
      * Seeks the consumer.
      *
      * @return the consumer's new committed offset

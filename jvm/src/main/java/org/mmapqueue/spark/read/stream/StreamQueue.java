@@ -177,15 +177,15 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      */
     PartitionOffsets begin(IntFunction<StartAt> start) {
         if (origin == null) {
+            Map<Integer, StartAt> asked = new HashMap<>();
+            partitions.keySet().forEach(id -> asked.put(id, start.apply(id)));
+            // All of them before the first one frees records.
+            partitions.forEach((id, partition) -> at(id, () -> partition.check(asked.get(id))));
             SortedMap<Integer, StreamOrigin.Part> parts = new TreeMap<>();
-            for (StreamPartition each : partitions.values()) {
-                int id = each.records().id();
-                try {
-                    parts.put(id, new StreamOrigin.Part(each.queueId(), each.moveTo(start.apply(id))));
-                } catch (OutOfRangeException | ConfigException e) {
-                    throw new IllegalArgumentException("partition " + id + ": " + e.getMessage(), e);
-                }
-            }
+            partitions.forEach((id, partition) -> at(
+                    id,
+                    () -> parts.put(
+                            id, new StreamOrigin.Part(partition.queueId(), partition.moveTo(asked.get(id))))));
             StreamOrigin begun = new StreamOrigin(parts, source.archiveId().orElse(null));
             source.store();
             checkpoint.write(begun);
@@ -194,6 +194,14 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         SortedMap<Integer, Long> starts = new TreeMap<>();
         origin.parts().forEach((id, part) -> starts.put(id, part.start()));
         return new PartitionOffsets(starts);
+    }
+
+    private static void at(int id, Runnable start) {
+        try {
+            start.run();
+        } catch (OutOfRangeException | ConfigException e) {
+            throw new IllegalArgumentException("partition " + id + ": " + e.getMessage(), e);
+        }
     }
 
     /** Whether the checkpoint has the first offsets, so that the query can be restarted. */
