@@ -1,6 +1,7 @@
 """CALL q.system.…: administration of queues in SQL."""
 
 import shutil
+import uuid
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import Row, SparkSession
 
 import mmapqueue
+import sessions
 from conftest import Open
 
 from .conftest import SMALL, Fill
@@ -88,6 +90,24 @@ def test_orphaned_consumers(spark: SparkSession, call: Call, fill: Fill, queue_d
     assert call("drop_orphaned_consumers('events')") == []
     (tmp_path / "hidden").rename(in_use.checkpoint)
     query.stop()
+
+
+def test_the_consumer_of_a_query_that_cannot_be_restarted(
+    spark: SparkSession, call: Call, fill: Fill, queue_dir: Path, tmp_path: Path
+) -> None:
+    """As a kill of the driver leaves it: with its checkpoint, which Spark deletes only at the end of a query."""
+    fill(10)
+    checkpoint = tmp_path / f"temporary-{uuid.uuid4()}"
+    checkpoint.mkdir()
+    mmapqueue_ = sessions.jvm(spark).org.mmapqueue
+    queue = mmapqueue_.MmapQueue.openToRead(sessions.jvm(spark).java.io.File(str(queue_dir)).toPath())
+    consumer = queue.consumer("spark-temporary-0123456789abcdef", mmapqueue_.StartAt.EARLIEST)
+    consumer.label(f"checkpoint file:{checkpoint}/sources/0")
+    consumer.close()
+    queue.close()
+    found = (0, "spark-temporary-0123456789abcdef", f"file:{checkpoint}", True)
+    assert call("drop_orphaned_consumers('events')") == [found]
+    assert call("consumers('events')") == []
 
 
 def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:

@@ -156,7 +156,7 @@ final class QueueAdmin {
     }
 
     /**
-     * Deletes the consumers of queries with checkpoints that do not exist any more.
+     * Deletes the consumers of queries with checkpoints that do not exist any more, or that no restart will use.
      *
      * @param isDry true to list the consumers without deleting them
      * @return partition, consumer, the checkpoint, whether the consumer was deleted
@@ -168,7 +168,9 @@ final class QueueAdmin {
             for (ConsumerStats one : each.queue().consumerStats()) {
                 Optional<String> checkpoint =
                         one.label().flatMap(ConsumersOfQueries::sourceOf).map(Checkpoints::rootOf);
-                if (checkpoint.isPresent() && !isInUse(each, one.name()) && !checkpoints.isThere(checkpoint.get())) {
+                if (checkpoint.isPresent()
+                        && !isInUse(each, one.name())
+                        && (ConsumersOfQueries.isTemporary(one.name()) || !checkpoints.isThere(checkpoint.get()))) {
                     orphans.add(
                             new Object[] {each.id(), one.name(), checkpoint.get(), !isDry && drop(each, one.name())});
                 }

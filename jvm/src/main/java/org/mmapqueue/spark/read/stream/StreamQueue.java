@@ -184,8 +184,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
             SortedMap<Integer, StreamOrigin.Part> parts = new TreeMap<>();
             partitions.forEach((id, partition) -> at(
                     id,
-                    () -> parts.put(
-                            id, new StreamOrigin.Part(partition.queueId(), partition.moveTo(asked.get(id))))));
+                    () -> parts.put(id, new StreamOrigin.Part(partition.queueId(), partition.moveTo(asked.get(id))))));
             StreamOrigin begun = new StreamOrigin(parts, source.archiveId().orElse(null));
             source.store();
             checkpoint.write(begun);
