@@ -128,6 +128,7 @@ def test_all_processes_change_or_none(tmp_path: Path, ask: Callable[[Pair], None
         # That of the second process and that of the parent, of which the command needs none.
         assert eventually(lambda: both.logged(failed) == (1 if ask is command else 2), SECONDS), both.log.read_text()
         assert both.logged(given_up) == 1
+        assert (both.logged(f"gather-1: {failed}"), both.logged(f"gather-0: {given_up}")) == (1, 1)
         # The connections last, and new ones reach both processes, which have their former paths.
         after = [stack.enter_context(each) for each in both.connections()]
         for each in (*before, *after):
@@ -138,6 +139,7 @@ def test_all_processes_change_or_none(tmp_path: Path, ask: Callable[[Pair], None
         ask(both)
         done = f"reload of {both.file}: done in"
         assert eventually(lambda: both.logged(done) == (2 if ask is command else 3), SECONDS), both.log.read_text()
+        assert (both.logged(f"gather-0: {done}"), both.logged(f"gather-1: {done}")) == (1, 1)
         for each in both.connections():
             with each:
                 assert post(each, "/x", b"c") == 204

@@ -397,7 +397,8 @@ class Control:
                 outcome = Outcome(os.getpid(), self._failure("reload", prepared.close))
                 if not outcome.errors:
                     why = "another process cannot take the file" if said is not None else "its command has ended"
-                    _LOG.error("reload of %s is given up: %s", self._file, "this one stops" if self._stopping else why)
+                    why = "this one stops" if self._stopping else why
+                    _LOG.error("%s: reload of %s is given up: %s", self._role, self._file, why)
                     self._noted(False)  # noqa: FBT003
         self._note_seen(before)
         if said is not None:
@@ -441,7 +442,8 @@ class Control:
         started = time.monotonic()
         errors = self._failure(what, work)
         if not errors:
-            _LOG.info("%s of %s: done in %.1f s", what, self._file, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            _LOG.info("%s: %s of %s: done in %.1f s", self._role, what, self._file, seconds)
             self._noted(True)  # noqa: FBT003
         return Outcome(os.getpid(), errors)
 
@@ -452,8 +454,8 @@ class Control:
         except Exception as error:  # Plugins may raise anything; nothing of it may end the process.
             errors = str(error).splitlines() or [type(error).__name__]
             for line in errors:
-                _LOG.error("%s: %s", what, line)
-            _LOG.error("%s of %s has failed", what, self._file)
+                _LOG.error("%s: %s: %s", self._role, what, line)
+            _LOG.error("%s: %s of %s has failed", self._role, what, self._file)
             self._noted(False)  # noqa: FBT003
             return errors
         return []
