@@ -448,6 +448,20 @@ def test_udp_is_read_on_after_an_error_that_no_one_expects(caplog: pytest.LogCap
     assert "syslog: 1 messages are lost: odd" in caplog.text
 
 
+def test_lost_udp_datagrams_fill_no_log_while_the_queue_fails(caplog: pytest.LogCaptureFixture) -> None:
+    with Serving(SyslogReceiver(listen=UDP)) as serving:
+        serving.inbox.failures += [mmapqueue.Poisoned("an fsync has failed")] * 3
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(("127.0.0.1", port(serving)))
+            for number in range(1, 4):
+                client.send(b"<1>lost")
+                wait_for(lambda refused=number: serving.inbox.refused == refused)
+            client.send(b"<1>kept")
+            wait_for(lambda: serving.inbox.records)
+        assert data(serving) == [b"<1>kept"]
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+02:00", "-11:30"])
 @pytest.mark.parametrize("listen", [TCP, UDP])
 def test_the_zone_is_stored_with_each_message(listen: str, zone: str) -> None:

@@ -49,8 +49,10 @@ async def store(
                 host.log.warning("%s: %s", what.partition(":")[0], error, exc_info=error)
         waiting = waits()
         if not waiting or stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
+            # The inbox has logged the failures of the queue at a limited rate, which datagrams do not have.
+            noted = isinstance(problem, mmapqueue.MmapQueueError) and not isinstance(problem, mmapqueue.Closed)
             host.log.log(
-                logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waiting else logging.WARNING,
+                logging.DEBUG if noted and not waiting else logging.WARNING,
                 "%s are %s: %s",
                 what,
                 "lost" if key is None else "not stored and not acknowledged",
