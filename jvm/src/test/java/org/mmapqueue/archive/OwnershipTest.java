@@ -250,7 +250,7 @@ class OwnershipTest {
         List<RunName> all = allRuns();
         assertEquals(2, all.size());
         assertEquals(List.of(source.run(0, 10)), stored()); // the other one is seen only by readers from before
-        RunName merged = RunMerger.merge(files(), 0, source.queueId(), all, ArchiveCodec.NONE, () -> false);
+        RunName merged = RunMerger.merge(files(), 0, source.queueId(), all, ArchiveCodec.NONE, () -> false, () -> {});
         assertEquals(15, merged.end());
         assertEquals(List.of(source.run(0, 10)), stored());
         ship(next.get(), other, 12);

@@ -172,7 +172,7 @@ class PartitionAdoptionTest {
                 if (name.endsWith(".run") && !isMerged) {
                     isMerged = true;
                     List<RunName> all = List.of(source.run(0, 10), source.run(10, 20));
-                    RunMerger.merge(files(), 0, source.queueId(), all, ArchiveCodec.NONE, () -> false);
+                    RunMerger.merge(files(), 0, source.queueId(), all, ArchiveCodec.NONE, () -> false, () -> {});
                     for (RunName each : all) {
                         files().delete(each.file(0));
                     }

@@ -209,9 +209,9 @@ class RetentionTest {
         RunList listed = archive.runs(0);
         listed.refresh();
         List<RunName> small = listed.cover(0, Long.MAX_VALUE);
-        RunMerger.merge(files, 0, log.queue, small.subList(0, 4), ArchiveCodec.NONE, () -> false);
-        RunMerger.merge(files, 0, log.queue, small.subList(4, 8), ArchiveCodec.NONE, () -> false);
-        RunMerger.merge(files, 0, log.queue, small.subList(11, 15), ArchiveCodec.NONE, () -> false);
+        RunMerger.merge(files, 0, log.queue, small.subList(0, 4), ArchiveCodec.NONE, () -> false, () -> {});
+        RunMerger.merge(files, 0, log.queue, small.subList(4, 8), ArchiveCodec.NONE, () -> false, () -> {});
+        RunMerger.merge(files, 0, log.queue, small.subList(11, 15), ArchiveCodec.NONE, () -> false, () -> {});
         now = now.plusSeconds(3600);
         for (int step = 0; ; step++) {
             MemoryFiles copy = new MemoryFiles(files);

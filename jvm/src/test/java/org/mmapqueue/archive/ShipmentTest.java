@@ -381,7 +381,7 @@ class ShipmentTest {
     }
 
     private void merge() throws IOException {
-        RunMerger.merge(local(), 0, source.queueId(), stored(), ArchiveCodec.NONE, () -> false);
+        RunMerger.merge(local(), 0, source.queueId(), stored(), ArchiveCodec.NONE, () -> false, () -> {});
     }
 
     @Test

@@ -48,18 +48,6 @@ public final class RunMerger {
                 left.lost() + right.lost());
     }
 
-    /** As below, for a process that nothing can replace. */
-    public static RunName merge(
-            ArchiveFiles files,
-            int partition,
-            UUID queue,
-            List<RunName> runs,
-            ArchiveCodec codec,
-            BooleanSupplier isOver)
-            throws IOException {
-        return merge(files, partition, queue, runs, codec, isOver, () -> {});
-    }
-
     /**
      * Stores the run of consecutive runs.
      *

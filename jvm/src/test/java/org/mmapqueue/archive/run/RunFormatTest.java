@@ -131,7 +131,7 @@ class RunFormatTest {
         LocalFiles files = new LocalFiles(temp);
         StoredLog log = StoredLog.random(new Random(1), 600, 5000, 0);
         List<RunName> parts = ArchiveRuns.publishAll(files, log, 40, new Random(2), ArchiveCodec.NONE);
-        RunName merged = RunMerger.merge(files, 0, log.queue, parts, codec, () -> false);
+        RunName merged = RunMerger.merge(files, 0, log.queue, parts, codec, () -> false, () -> {});
         assertHolds(merged, log, 0, 600);
         // Written in one go, it has the same name: the checksum is that of the records.
         RunWriter writer = new RunWriter(log.queue, 1, codec);
