@@ -6,8 +6,10 @@ import java.io.OutputStream;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
+import org.mmapqueue.StoredRecord;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.CorruptException;
 
 /** Stores the records of consecutive runs as one run. Each record is checked; the memory needed is one block. */
 public final class RunMerger {
@@ -54,8 +56,7 @@ public final class RunMerger {
      * @param isOver asked before each block; if true, nothing is stored
      * @param right asked when all is written, before the run gets its name; if it throws, nothing is stored
      * @throws InterruptedIOException if {@code isOver} was true
-     * @throws org.mmapqueue.errors.CorruptException if one of the runs is damaged
-     * @throws ArchiveException if their records differ from what their names say
+     * @throws CorruptException if one of the runs is damaged, or has another name than its records make
      */
     public static RunName merge(
             ArchiveFiles files,
@@ -88,23 +89,49 @@ public final class RunMerger {
         out.write(header.bytes());
         BlockWriter blocks = new BlockWriter(out, codec);
         for (RunName run : runs) {
-            try (RunFile file = RunFile.open(files, partition, run, queue)) {
-                for (int block = 0; block < file.blocks(); block++) {
-                    checkNotOver(isOver);
-                    RecordCursor records = file.read(block, run.end());
-                    while (records.next()) {
-                        records.check();
-                        blocks.add(records.stored());
-                    }
-                }
-            }
+            read(files, partition, queue, run, isOver, blocks::add);
         }
         RunName written = blocks.complete(all.epoch());
         if (!written.equals(all)) {
+            checkNames(files, partition, queue, runs, isOver);
             throw new ArchiveException("the records of " + runs.size() + " runs make " + written + "; expected " + all);
         }
         blocks.writeEnd(out, header);
         checkNotOver(isOver);
+    }
+
+    // Throws for a run with a name that is not that of its records.
+    private static void checkNames(
+            ArchiveFiles files, int partition, UUID queue, List<RunName> runs, BooleanSupplier isOver)
+            throws IOException {
+        for (RunName run : runs) {
+            RunDigest digest = new RunDigest();
+            read(files, partition, queue, run, isOver, digest::add);
+            RunName found = digest.name(run.epoch());
+            if (!found.equals(run)) {
+                throw new CorruptException(
+                        files.uri() + run.file(partition), 0, "the name of a run with these records is " + found);
+            }
+        }
+    }
+
+    private interface RecordTaker {
+        void take(StoredRecord record) throws IOException;
+    }
+
+    private static void read(
+            ArchiveFiles files, int partition, UUID queue, RunName run, BooleanSupplier isOver, RecordTaker taker)
+            throws IOException {
+        try (RunFile file = RunFile.open(files, partition, run, queue)) {
+            for (int block = 0; block < file.blocks(); block++) {
+                checkNotOver(isOver);
+                RecordCursor records = file.read(block, run.end());
+                while (records.next()) {
+                    records.check();
+                    taker.take(records.stored());
+                }
+            }
+        }
     }
 
     private static void checkNotOver(BooleanSupplier isOver) throws InterruptedIOException {
