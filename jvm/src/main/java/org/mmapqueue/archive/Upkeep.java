@@ -2,6 +2,8 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.mmapqueue.archive.owner.Ownership;
@@ -37,6 +39,12 @@ final class Upkeep {
     /** Whether nothing was left to compact once. Accessed by the thread alone. */
     private boolean hasCompleted;
 
+    /** The parts that have failed last. Accessed by the thread alone. */
+    private final Set<String> failing = new HashSet<>();
+
+    /** Whether the present round has left something to compact. Accessed by the thread alone. */
+    private boolean more;
+
     /**
      * @param what names queue and archive, for messages
      * @param isAborted whether the shipper waits no longer for the first round
@@ -69,34 +77,44 @@ final class Upkeep {
 
     private void run() {
         long retained = System.nanoTime() - RETENTION_NANOS;
-        boolean failing = false;
         while (!isOver()) {
-            boolean more = false;
-            try {
-                owner.check(); // after what an earlier round has stored, before this one deletes anything
-                more = compaction.step(isShort);
-                if (!isOver() && !options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
-                    retained = System.nanoTime();
-                    retention.step();
-                }
-                hasCompleted |= !more;
-                failing = false;
-            } catch (IOException | RuntimeException | Error e) {
-                if (e instanceof IOException) {
-                    isShort = true;
-                }
+            more = false;
+            boolean isCompacted = attempt("compacting", () -> more = compaction.step(isShort)) && !more;
+            if (!isOver() && !options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
+                retained = System.nanoTime();
+                attempt("the retention of", retention::step);
+            }
+            hasCompleted |= isCompacted;
+            if (!more) {
                 if (thread.isEnding()) {
                     return;
                 }
-                if (!failing) {
-                    LOG.warn("compacting {} has failed, and is tried again: {}", what, e.toString());
-                }
-                failing = true;
-            }
-            if (!more) {
                 thread.pause(TimeUnit.MILLISECONDS.toNanos(
                         Math.min(MOST_REST_MILLIS, PERIODS * options.period().toMillis())));
             }
+        }
+    }
+
+    /** A part of a round. */
+    private interface Part {
+        void run() throws IOException;
+    }
+
+    // Returns whether a part has succeeded. One that fails is repeated by the next round, and stops no other one.
+    private boolean attempt(String doing, Part part) {
+        try {
+            owner.check(); // after what an earlier round has stored, before this one deletes anything
+            part.run();
+            failing.remove(doing);
+            return true;
+        } catch (IOException | RuntimeException | Error e) {
+            if (e instanceof IOException) {
+                isShort = true;
+            }
+            if (!thread.isEnding() && failing.add(doing)) {
+                LOG.warn("{} {} has failed, and is tried again: {}", doing, what, e.toString());
+            }
+            return false;
         }
     }
 

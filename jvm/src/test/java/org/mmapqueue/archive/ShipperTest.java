@@ -463,10 +463,14 @@ class ShipperTest {
         }
     }
 
-    private int numberOfRuns() throws IOException {
-        return new LocalFiles(temp.resolve("archive"))
-                .list(RunName.directory(0, 0))
-                .size();
+    private int numberOfRuns() {
+        try {
+            return new LocalFiles(temp.resolve("archive"))
+                    .list(RunName.directory(0, 0))
+                    .size();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private boolean hasMergedRun() {
@@ -499,6 +503,32 @@ class ShipperTest {
         }
         assertEquals(1000, archived());
         assertTrue(numberOfRuns() <= most.get());
+    }
+
+    @Test
+    void oldRunsAreDeletedThoughTheyCannotBeMerged() throws Exception {
+        FailingFiles unreadable = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public Input open(String name) throws IOException {
+                if (name.endsWith(".run")) {
+                    throw new IOException("failed by the test");
+                }
+                return super.open(name);
+            }
+        };
+        source.stamp(1);
+        try (Shipper shipper = new Shipper("/queues/old", source, unreadable.uri(), () -> unreadable, options())) {
+            shipper.start();
+            shipSmallRuns();
+        }
+        assertEquals(40, numberOfRuns());
+        Duration retain = Duration.ofMillis(1);
+        ShipOptions options = new ShipOptions("here", Duration.ofMillis(1), 1 << 20, ArchiveCodec.NONE, retain);
+        try (Shipper shipper = new Shipper("/queues/old", source, unreadable.uri(), () -> unreadable, options)) {
+            shipper.start();
+            Waiting.until("old runs are deleted", () -> numberOfRuns() == 1);
+            assertFalse(shipper.stats().hasEnded());
+        }
     }
 
     @Test
