@@ -40,6 +40,7 @@ public final class Compaction {
     private final BooleanSupplier isOver;
     private final RunMerger.Right right;
     private final RunList runs;
+    private final UnfinishedMerges unfinished;
 
     /** Last bucket up to which all are complete, with nothing left to do. */
     private long done = -1;
@@ -96,6 +97,7 @@ public final class Compaction {
         this.isOver = isOver;
         this.right = right;
         this.runs = archive.timedRuns(partition.id());
+        this.unfinished = new UnfinishedMerges(archive.files(), partition.id());
     }
 
     /** As {@link #step(boolean)}, while space is not short. */
@@ -113,6 +115,11 @@ public final class Compaction {
      */
     public boolean step(boolean isShort) throws IOException {
         runs.refresh();
+        List<RunName> begun = begun();
+        if (!begun.isEmpty()) {
+            merge(begun);
+            return true;
+        }
         Duration after = isShort ? Duration.ZERO : grace;
         boolean acted = false;
         boolean pending = false;
@@ -152,10 +159,34 @@ public final class Compaction {
         return cover.subList(in, cover.size());
     }
 
+    // The runs of a merge that was begun and may be stored late: its run gets its name before any other one.
+    private List<RunName> begun() throws IOException {
+        for (RunName each : unfinished.all()) {
+            List<RunName> parts = runs.cover(each.first(), each.end());
+            if (parts.size() > 1 && Collections.disjoint(damaged, parts) && isMadeOf(each, parts)) {
+                return parts;
+            }
+            unfinished.end(each);
+        }
+        return List.of();
+    }
+
+    private static boolean isMadeOf(RunName run, List<RunName> parts) {
+        long end = run.first();
+        for (RunName part : parts) {
+            if (part.first() != end) {
+                return false;
+            }
+            end = part.end();
+        }
+        return end == run.end() && RunMerger.name(parts).equals(run);
+    }
+
     private void merge(List<RunName> chosen) throws IOException {
+        RunName all = RunMerger.name(chosen);
+        unfinished.begin(all);
         try {
-            RunName all =
-                    RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec, isOver, right);
+            RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec, isOver, right);
             LOG.debug("partition {}: {} runs became {}", partition.id(), chosen.size(), all);
         } catch (CorruptException e) {
             for (RunName run : chosen) {
@@ -168,6 +199,7 @@ public final class Compaction {
                 throw e;
             }
         }
+        unfinished.end(all); // not after other errors: the run may still appear
     }
 
     // Deletes the runs that were replaced for the grace period, or any replaced run if space is short, once the run

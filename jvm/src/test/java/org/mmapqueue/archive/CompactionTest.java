@@ -2,18 +2,23 @@ package org.mmapqueue.archive;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunMerger;
@@ -224,12 +229,97 @@ class CompactionTest {
     }
 
     private RunName renamed(RunName run, long minMicros, int crc) throws IOException {
-        RunName wrong =
-                new RunName(run.first(), run.end(), run.epoch(), minMicros, run.maxMicros(), run.bytes(), crc, run.lost());
+        RunName wrong = new RunName(
+                run.first(), run.end(), run.epoch(), minMicros, run.maxMicros(), run.bytes(), crc, run.lost());
         byte[] bytes = bytes(run);
         files.delete(run.file(0));
         files.replace(wrong.file(0), bytes);
         return wrong;
+    }
+
+    /** An object store that stores a run after the call has failed. */
+    private static final class LateFiles extends FailingFiles {
+        private final Map<String, byte[]> late = new LinkedHashMap<>();
+        private boolean isLate = true;
+
+        LateFiles(ArchiveFiles files) {
+            super(files);
+        }
+
+        @Override
+        public boolean createsLate() {
+            return true;
+        }
+
+        @Override
+        public boolean create(String name, Content content) throws IOException {
+            if (!isLate) {
+                return super.create(name, content);
+            }
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            content.writeTo(bytes);
+            late.put(name, bytes.toByteArray());
+            throw new IOException("failed by the test");
+        }
+
+        void storeLate() throws IOException {
+            for (Map.Entry<String, byte[]> each : late.entrySet()) {
+                super.create(each.getKey(), out -> out.write(each.getValue()));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aMergeThatMayBeStoredLateIsRepeatedBeforeAnyOtherOne(boolean isKilled) throws IOException {
+        StoredLog plain = new StoredLog(8192, 0);
+        for (int i = 0; i < CompactionPlan.FAN; i++) {
+            plain.add(new byte[] {(byte) i}, true);
+            ArchiveRuns.publish(files, plain, i, i + 1, ArchiveCodec.NONE);
+        }
+        RunName begun = RunMerger.name(runs(files));
+        LateFiles store = new LateFiles(files);
+        Compaction failed = compaction(store, Duration.ZERO);
+        assertThrows(IOException.class, failed::step);
+        assertEquals(List.of(begun.file(0)), List.copyOf(store.late.keySet()));
+        plain.add(new byte[1], true); // would be merged with the others
+        ArchiveRuns.publish(files, plain, plain.end() - 1, plain.end(), ArchiveCodec.NONE);
+        store.isLate = false;
+        Compaction next = isKilled ? compaction(store, Duration.ofDays(1)) : failed;
+        assertTrue(next.step());
+        assertEquals(
+                List.of(begun),
+                runs(files).stream().filter(run -> run.count() > 1).toList());
+        store.storeLate();
+        while (next.step(true)) {
+            // deletes
+        }
+        assertEquals(List.of(), files.list(ArchiveFiles.TEMPORARY));
+        RunList listed = Archive.open(files).runs(0);
+        listed.refresh();
+        assertEquals(
+                plain.end(),
+                listed.cover(0, plain.end()).stream().mapToLong(RunName::count).sum());
+    }
+
+    @Test
+    void aMergeThatWasStoredLateIsNotRepeated() throws IOException {
+        StoredLog plain = new StoredLog(8192, 0);
+        for (int i = 0; i < CompactionPlan.FAN; i++) {
+            plain.add(new byte[] {(byte) i}, true);
+            ArchiveRuns.publish(files, plain, i, i + 1, ArchiveCodec.NONE);
+        }
+        RunName begun = RunMerger.name(runs(files));
+        LateFiles store = new LateFiles(files);
+        assertThrows(IOException.class, compaction(store, Duration.ZERO)::step);
+        store.storeLate();
+        store.isLate = false;
+        Compaction next = compaction(store, Duration.ZERO);
+        while (next.step()) {
+            // deletes
+        }
+        assertEquals(List.of(begun), runs(files));
+        assertEquals(List.of(), files.list(ArchiveFiles.TEMPORARY));
     }
 
     @Test

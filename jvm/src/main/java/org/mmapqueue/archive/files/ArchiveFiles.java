@@ -85,6 +85,14 @@ public interface ArchiveFiles extends AutoCloseable {
      */
     boolean create(String name, Content content) throws IOException;
 
+    /**
+     * Whether a file may still appear after its {@link #create} has failed, or its process was killed: the store may have
+     * the request. Elsewhere a file appears at once, or never if what it leaves below {@link #TEMPORARY} is deleted.
+     */
+    default boolean createsLate() {
+        return false;
+    }
+
     /** Stores a file, replacing the file of this name if one exists. */
     void replace(String name, byte[] content) throws IOException;
 

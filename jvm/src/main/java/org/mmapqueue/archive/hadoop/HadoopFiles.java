@@ -198,6 +198,11 @@ public final class HadoopFiles implements ArchiveFiles {
     }
 
     @Override
+    public boolean createsLate() {
+        return !publication.isHierarchical();
+    }
+
+    @Override
     public void replace(String name, byte[] content) throws IOException {
         publication.replace(name, path(name), content);
     }
