@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.StartAt;
@@ -76,12 +77,13 @@ public final class Retention {
         long needed = consumed.getAsLong();
         long oldest = micros(retain);
         long abandoned = abandon == null ? Long.MIN_VALUE : micros(abandon);
+        long last = lastRunEnd();
         long deleted = 0;
         for (long bucket : new ArrayList<>(runs.bucketNumbers())) {
             BucketRuns listed = runs.bucket(bucket);
             int kept = listed.cover().size();
             for (RunName run : listed.cover()) {
-                if (run.end() > committed || run.end() == runs.endOffset()) {
+                if (run.end() > committed || run.end() >= last) {
                     return deleted;
                 }
                 long newest = listed.newestMicros(run);
@@ -97,6 +99,17 @@ public final class Retention {
             }
         }
         return deleted;
+    }
+
+    // The offset after the last run: a gap may follow it.
+    private long lastRunEnd() throws IOException {
+        for (long bucket : runs.bucketNumbers().descendingSet()) {
+            List<RunName> cover = runs.bucket(bucket).cover();
+            if (!cover.isEmpty()) {
+                return cover.get(cover.size() - 1).end();
+            }
+        }
+        return 0;
     }
 
     private static long micros(AgeCutOff age) {

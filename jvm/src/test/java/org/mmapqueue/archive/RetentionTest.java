@@ -252,6 +252,19 @@ class RetentionTest {
     }
 
     @Test
+    void theLastRunStaysIfAGapFollowsIt() throws IOException {
+        GapName gap = new GapName(log.end(), log.end() + RunName.BUCKET, 1, GapName.Reason.DROPPED);
+        files.replace(gap.file(0), new byte[0]);
+        now = now.plusSeconds(3600);
+        assertEquals((RUNS - 1) * PER_RUN, retention(archive, Duration.ZERO).step());
+        assertEquals(0, retention(archive, Duration.ZERO).step());
+        RunList runs = archive.runs(0);
+        runs.refresh();
+        assertEquals(log.end() - PER_RUN, runs.firstOffset());
+        assertEquals(gap.end(), runs.endOffset());
+    }
+
+    @Test
     void aNegativeTimeIsAnError() {
         assertThrows(IllegalArgumentException.class, () -> retention(archive, Duration.ofSeconds(-1)));
     }
