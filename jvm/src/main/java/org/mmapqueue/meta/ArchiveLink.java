@@ -97,7 +97,24 @@ public record ArchiveLink(
 
     /** Whether a claim's token is that of a claim which this directory has made. */
     public boolean isOwn(UUID claim) {
-        return claim.equals(next) || claim.equals(token);
+        return isOfOneClaim(claim, next) || token != null && isOfOneClaim(claim, token);
+    }
+
+    /**
+     * A token for the next claim. If the last claim was not seen, because its call has failed, it may still appear: the
+     * token of the next attempt has the same first half, so that each of them is known as own.
+     *
+     * @param newest the token of the newest claim; null for none
+     */
+    public UUID tokenAfter(@Nullable UUID newest) {
+        UUID random = UUID.randomUUID();
+        boolean isUnseen =
+                newest != null && token != null && isOfOneClaim(newest, token) && !isOfOneClaim(newest, next);
+        return isUnseen ? new UUID(next.getMostSignificantBits(), random.getLeastSignificantBits()) : random;
+    }
+
+    private static boolean isOfOneClaim(UUID one, UUID other) {
+        return one.getMostSignificantBits() == other.getMostSignificantBits();
     }
 
     /** Reads the file of a directory; empty if it does not exist, because the queue was never shipped. */

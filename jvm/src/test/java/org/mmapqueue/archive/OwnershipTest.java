@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -467,6 +470,41 @@ class OwnershipTest {
         assertEquals(2, shipment.owner().epoch());
         ship(shipment, source, 10);
         assertEquals(records("record ", 10), archived());
+    }
+
+    @Test
+    void aClaimThatAppearsAfterItsCallHasFailedIsKnownAsOwn() throws IOException {
+        ship(resume(source), source, 10);
+        MemorySource backup = source.copy();
+        Map<String, byte[]> late = new LinkedHashMap<>();
+        ArchiveFiles slow = new FailingFiles(files()) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                if (name.startsWith("owners/")) {
+                    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+                    content.writeTo(bytes);
+                    late.put(name, bytes.toByteArray());
+                    throw new IOException("failed by the test");
+                }
+                return super.create(name, content);
+            }
+        };
+        for (int epoch = 2; epoch <= 5; epoch++) {
+            if (epoch == 5) {
+                files().replace("owners/00000/0000000002.properties", late.get("owners/00000/0000000002.properties"));
+            }
+            String text = assertThrows(IOException.class, () -> Shipment.resume(source, slow, options("here")))
+                    .getMessage();
+            assertEquals("failed by the test", text);
+            assertEquals(epoch - 1, late.size());
+        }
+        files().replace("owners/00000/0000000003.properties", late.get("owners/00000/0000000003.properties"));
+        Shipment shipment = resume(source);
+        assertEquals(6, shipment.owner().epoch());
+        ship(shipment, source, 20);
+        assertEquals(records("record ", 20), archived());
+        backup.pushTo(20);
+        assertTrue(refused(() -> resume(backup)).contains("another directory"));
     }
 
     @Test

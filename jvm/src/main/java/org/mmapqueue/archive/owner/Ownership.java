@@ -180,7 +180,7 @@ public final class Ownership {
                             true,
                             epoch,
                             taken != null && taken.equals(former) ? null : former,
-                            UUID.randomUUID(),
+                            link.isEmpty() ? UUID.randomUUID() : link.get().tokenAfter(former),
                             taken != null && taken.equals(former) ? taken : null)
                     .withGapOf(link.orElse(null));
             store.writeLink(next);
