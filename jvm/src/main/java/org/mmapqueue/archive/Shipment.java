@@ -47,6 +47,8 @@ final class Shipment {
     private final RunCollector collector = new RunCollector();
     /** Whether the run may be stored already, after a failed attempt. */
     private boolean isStoring;
+    /** The last run that was stored, until it is acked. */
+    private @Nullable RunName unacked;
 
     private Shipment(ShipSource source, Archive archive, Archive.Owned owned, ShipOptions options, long next) {
         this.source = source;
@@ -261,6 +263,7 @@ final class Shipment {
         storeGap();
         RunName stored = run.publish(archive.files(), partition.id());
         owner.check();
+        unacked = stored;
         isStoring = false;
         storedEnd = stored.end();
         run = following == null ? newRun() : following;
@@ -283,6 +286,31 @@ final class Shipment {
     /** Acks the records of a run that was stored. */
     void ack(RunName stored) {
         source.ack(stored.end());
+        unacked = null;
+    }
+
+    /**
+     * Continues after an OutOfMemoryError: discards what was collected, which may be incomplete, so that it is collected
+     * again. A run that may be stored already stays.
+     */
+    void recover() {
+        try {
+            collector.await();
+        } catch (OutOfMemoryError e) {
+            LOG.debug("a run was not collected: {}", e.toString());
+        }
+        RunName stored = unacked;
+        if (stored != null) {
+            ack(stored);
+        }
+        RunName named = isStoring ? run.name() : null;
+        if (named == null) {
+            run = newRun();
+            isStoring = false;
+        }
+        following = null;
+        gap = named == null ? null : gap;
+        next = named == null ? storedEnd : named.end();
     }
 
     /** Ends its thread, which reads the queue alone. */

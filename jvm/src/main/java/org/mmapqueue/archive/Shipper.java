@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Ships one queue into an archive, on a thread of its own: durable records every period, or as soon as enough are
- * pending, or as soon as a caller waits for them. While the archive cannot be reached, the queue retains the records, and attempts are repeated. Safe for any
- * number of threads.
+ * pending, or as soon as a caller waits for them. While the archive cannot be reached, or memory is missing, the queue
+ * retains the records, and attempts are repeated. Safe for any number of threads.
  *
  * <p>An error of the queue, or a contradiction between queue and archive, ends the shipping; the queue retains the
  * records.
@@ -66,6 +66,8 @@ public final class Shipper implements AutoCloseable {
     private long lastRunNanos;
     private long pauseNanos;
     private long failingSince;
+    /** Whether the last step has found no memory: what it has collected may be incomplete. */
+    private boolean isIncomplete;
 
     /**
      * Makes a shipper that does not run yet.
@@ -131,6 +133,8 @@ public final class Shipper implements AutoCloseable {
     private void run() {
         try {
             ship();
+        } catch (Error e) { // while another one was handled
+            end(e);
         } finally {
             Upkeep started = upkeep;
             if (started != null) {
@@ -168,6 +172,9 @@ public final class Shipper implements AutoCloseable {
                     end(e); // the consumer was deleted
                 }
                 return;
+            } catch (OutOfMemoryError e) { // there may be memory again
+                isIncomplete = true;
+                failed(e);
             } catch (RuntimeException | Error e) {
                 end(e);
                 return;
@@ -187,6 +194,10 @@ public final class Shipper implements AutoCloseable {
             upkeep = started;
             started.start();
             shipment = resumed;
+        }
+        if (isIncomplete) {
+            shipment.recover();
+            isIncomplete = false;
         }
         while (true) {
             boolean isFull = shipment.collect();
@@ -248,7 +259,7 @@ public final class Shipper implements AutoCloseable {
     }
 
     // Notes a failed attempt. The queue retains its records until an attempt succeeds.
-    private void failed(Exception e) {
+    private void failed(Throwable e) {
         if (stats.failure().isEmpty()) {
             failingSince = System.nanoTime();
             pauseNanos = FIRST_PAUSE_NANOS;
@@ -262,8 +273,11 @@ public final class Shipper implements AutoCloseable {
     private void end(Throwable e) {
         isAborted = true; // its upkeep may have no right to the partition any more
         failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
-        LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, line(e));
-        state(stats.failures() + 1, Optional.of(line(e)), true);
+        try {
+            LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, line(e));
+        } finally {
+            state(stats.failures() + 1, Optional.of(line(e)), true);
+        }
     }
 
     private static String line(Throwable e) {

@@ -15,7 +15,7 @@ import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /** A queue of records "record 0", "record 1", …, as a shipper sees it. Any number of threads. */
-final class MemorySource implements ShipSource {
+class MemorySource implements ShipSource {
     private final UUID id;
     private final String text;
     private final RecordChecksum checksum;
@@ -26,6 +26,7 @@ final class MemorySource implements ShipSource {
     private volatile long micros;
     private volatile long lost = -1;
     private volatile long failsFrom = Long.MAX_VALUE;
+    private volatile long failsOnceAt = -1;
     private volatile long committed;
     private volatile long reached;
     private volatile long mostAhead;
@@ -77,6 +78,11 @@ final class MemorySource implements ShipSource {
     /** From now on each read throws that begins at this offset or after it. */
     void failFrom(long offset) {
         failsFrom = offset;
+    }
+
+    /** The next read of a record finds no memory. */
+    void failOnceAt(long offset) {
+        failsOnceAt = offset;
     }
 
     /** The offset after the last record that was read last. */
@@ -147,6 +153,10 @@ final class MemorySource implements ShipSource {
         int count = 0;
         long bytes = 0;
         for (long offset = from; offset < Math.min(to, durable) && (count == 0 || bytes < maxBytes); offset++) {
+            if (offset == failsOnceAt) {
+                failsOnceAt = -1;
+                throw new OutOfMemoryError("by the test");
+            }
             StoredRecord record = record(offset);
             sink.take(record);
             bytes += 8 + RecordDescriptor.bodyBytes(record.lengthAndFlags());

@@ -1,5 +1,6 @@
 package org.mmapqueue.archive;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -22,6 +23,8 @@ import java.util.logging.Logger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
@@ -160,6 +163,50 @@ class ShipperTest {
             assertEquals(1, shipper.stats().runs());
             assertEquals(shipper.stats().records(), source.committedOffset());
             assertEquals(source.committedOffset(), archived());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 5, 12}) // in its own thread, before and after another record; while a run is stored
+    void withoutMemoryItTriesAgain(long offset) throws Exception {
+        source.failOnceAt(offset);
+        source.pushTo(100);
+        try (Shipper shipper = shipper(files(), Duration.ofMillis(10), 200, "here")) {
+            Waiting.until("all are shipped", () -> source.committedOffset() == 100);
+            Waiting.until("all are counted", () -> shipper.stats().records() == 100);
+            assertEquals(1, shipper.stats().failures());
+            assertFalse(shipper.stats().hasEnded());
+        }
+        List<String> found = new ArrayList<>();
+        Archive archive = Archive.open(files());
+        ArchivePartition partition = archive.partition(archive.partitions().get(0));
+        partition.refresh();
+        try (ArchiveReader reader = partition.reader(0, 100, false)) {
+            while (reader.read(100, 1 << 20, (number, timestamp, data) -> found.add(new String(data, UTF_8))) > 0) {}
+        }
+        assertEquals(100, found.size());
+        assertEquals("record " + offset, found.get((int) offset));
+    }
+
+    @Test
+    void withoutMemoryAtTheAckItAcksLater() throws Exception {
+        CountDownLatch fails = new CountDownLatch(1);
+        MemorySource failing = new MemorySource() {
+            @Override
+            public void ack(long before) {
+                if (before == 10 && fails.getCount() > 0) {
+                    fails.countDown();
+                    throw new OutOfMemoryError("by the test");
+                }
+                super.ack(before);
+            }
+        };
+        failing.pushTo(10);
+        try (Shipper shipper = new Shipper("/queues/one", failing, files().uri(), this::files, options())) {
+            shipper.start();
+            Waiting.until("all are shipped", () -> failing.committedOffset() == 10);
+            assertEquals(0, fails.getCount());
+            assertEquals(1, shipper.stats().runs());
         }
     }
 

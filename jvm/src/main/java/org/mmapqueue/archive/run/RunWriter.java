@@ -80,7 +80,7 @@ public final class RunWriter {
      * @throws IllegalStateException if no record was added
      */
     public RunName publish(ArchiveFiles files, int partition) throws IOException {
-        RunName run = name();
+        RunName run = complete();
         RunLayout.Header header = new RunLayout.Header(codec, queue, run.first(), run.end());
         files.create(run.file(partition), out -> {
             out.write(header.bytes());
@@ -90,7 +90,12 @@ public final class RunWriter {
         return run;
     }
 
-    private RunName name() throws IOException {
+    /** The name of the run; null until {@link #publish} has completed it. */
+    public @Nullable RunName name() {
+        return name;
+    }
+
+    private RunName complete() throws IOException {
         RunName run = name;
         if (run == null) {
             if (blocks.count() == 0) {
