@@ -275,10 +275,12 @@ final class Shipment {
     private void storeGap() throws IOException {
         GapName dropped = gap;
         if (dropped != null) {
+            // Before the ack, so that nobody takes the records for shipped, and before the gap: a shipper that finds
+            // one
+            // in the archive stores nothing more of it.
+            source.writeLink(source.readLink().orElseThrow().withGap(dropped.first(), dropped.end()));
             byte[] content = ArchiveText.encode(Map.of("created", Archive.now().toString()));
             archive.files().create(dropped.file(partition.id()), out -> out.write(content));
-            // Before the ack, so that nobody takes the records for shipped.
-            source.writeLink(source.readLink().orElseThrow().withGap(dropped.first(), dropped.end()));
             gap = null;
         }
     }
@@ -290,8 +292,8 @@ final class Shipment {
     }
 
     /**
-     * Continues after an OutOfMemoryError: discards what was collected, which may be incomplete, so that it is collected
-     * again. A run that may be stored already stays.
+     * Continues after an OutOfMemoryError: discards what was collected, which may be incomplete, and is collected again.
+     * A run that may be stored already stays.
      */
     void recover() {
         try {

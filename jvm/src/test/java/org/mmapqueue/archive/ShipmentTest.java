@@ -337,6 +337,24 @@ class ShipmentTest {
     }
 
     @Test
+    void aKillAfterTheGapWasStoredLeavesItKnownInTheQueuesDirectory() throws IOException {
+        ship(5);
+        source.pushTo(20);
+        source.ack(10);
+        source.retainsFrom(10);
+        FailingFiles files = new FailingFiles(local());
+        Shipment shipment = Shipment.resume(source, files, OPTIONS);
+        shipment.collect();
+        AtomicInteger calls = new AtomicInteger(1); // after the check
+        files.fail(() -> false, () -> calls.getAndDecrement() == 0);
+        assertThrows(IOException.class, shipment::store);
+        assertEquals(List.of(new Gap(5, 10, Optional.of(GapName.Reason.DROPPED))), gaps());
+        ship(21);
+        assertEquals(5, source.readLink().orElseThrow().gapFirst());
+        assertEquals(10, source.readLink().orElseThrow().gapEnd());
+    }
+
+    @Test
     void anOlderCopyOfTheQueueIsAnError() throws IOException {
         ship(5);
         ship(9);
