@@ -102,8 +102,13 @@ public final class RunList {
             if (listed.isEmpty()) {
                 return;
             }
-            if (fences != before || !areConfirmed(holes(end, listed))) {
+            if (fences != before) {
                 relist();
+                return;
+            }
+            List<Gap> holes = holes(end, listed);
+            if (!areConfirmed(holes)) {
+                confirmAgain(holes);
                 return;
             }
             buckets.put(bucket, listed);
@@ -151,14 +156,21 @@ public final class RunList {
 
     /** Discards what was listed, and lists again. */
     public void relist() throws IOException {
-        long before = end;
         try {
             listAgain();
         } catch (ArchiveException e) {
             listAgain(); // runs may have been replaced during the listing
         }
+    }
+
+    // Lists again, and confirms those holes that are seen a second time.
+    private void confirmAgain(List<Gap> holes) throws IOException {
+        long before = end;
+        relist();
         if (!buckets.isEmpty()) {
-            holes(before, bucket(buckets.lastKey())).forEach(this::confirm);
+            holes(before, bucket(buckets.lastKey())).stream()
+                    .filter(holes::contains)
+                    .forEach(this::confirm);
         }
     }
 

@@ -10,8 +10,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
@@ -192,6 +196,30 @@ class GapTest {
             assertEquals(1, partition.gaps(0, END).size());
         }
         assertEquals(10, counting.listings() - before);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 101}) // the first listing, one of a refresh, and one of a refresh that lists all
+    void aHoleThatOneListingShowsIsNoGap(int number) throws IOException {
+        AtomicInteger listings = new AtomicInteger();
+        ArchiveFiles changing = new FailingFiles(files) {
+            @Override
+            public List<Entry> list(String directory) throws IOException {
+                List<Entry> found = super.list(directory);
+                boolean isPartial =
+                        directory.equals(RunName.directory(0, 0)) && listings.incrementAndGet() == number;
+                return found.stream()
+                        .filter(each -> !isPartial || !each.name().startsWith("0000000000000000010-"))
+                        .toList();
+            }
+        };
+        ArchivePartition partition =
+                Archive.open(changing).partition(archive.partitions().get(0));
+        while (listings.get() <= number) {
+            partition.refresh();
+            assertEquals(List.of(), partition.gaps(0, END));
+            assertEquals(8, partition.runs(0, END).size());
+        }
     }
 
     @Test
