@@ -371,6 +371,9 @@ public final class ArchiveReader implements AutoCloseable {
 
     private void takeList() throws IOException {
         if (offset < list.firstOffset()) {
+            list.relist(); // runs may have been replaced during the listing
+        }
+        if (offset < list.firstOffset()) {
             throw new OutOfRangeException("a reader of an archive", offset, list.firstOffset(), list.endOffset() - 1);
         }
         runs = list.cover(offset, to);

@@ -10,12 +10,10 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
@@ -198,27 +196,46 @@ class GapTest {
         assertEquals(10, counting.listings() - before);
     }
 
+    /** Files of which one listing of a bucket shows neither a replaced run nor the one that replaces it. */
+    private static final class ChangingFiles extends FailingFiles {
+        private final int number;
+        private final String first;
+        private int listings;
+
+        ChangingFiles(MemoryFiles files, int number, long first) {
+            super(files);
+            this.number = number;
+            this.first = String.format("%019d-", first);
+        }
+
+        @Override
+        public List<Entry> list(String directory) throws IOException {
+            List<Entry> found = super.list(directory);
+            if (!directory.equals(RunName.directory(0, 0)) || ++listings != number) {
+                return found;
+            }
+            return found.stream().filter(each -> !each.name().startsWith(first)).toList();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 101}) // the first listing, one of a refresh, and one of a refresh that lists all
     void aHoleThatOneListingShowsIsNoGap(int number) throws IOException {
-        AtomicInteger listings = new AtomicInteger();
-        ArchiveFiles changing = new FailingFiles(files) {
-            @Override
-            public List<Entry> list(String directory) throws IOException {
-                List<Entry> found = super.list(directory);
-                boolean isPartial =
-                        directory.equals(RunName.directory(0, 0)) && listings.incrementAndGet() == number;
-                return found.stream()
-                        .filter(each -> !isPartial || !each.name().startsWith("0000000000000000010-"))
-                        .toList();
-            }
-        };
+        ChangingFiles changing = new ChangingFiles(files, number, 2 * PER_RUN);
         ArchivePartition partition =
                 Archive.open(changing).partition(archive.partitions().get(0));
-        while (listings.get() <= number) {
+        while (changing.listings <= number) {
             partition.refresh();
             assertEquals(List.of(), partition.gaps(0, END));
             assertEquals(8, partition.runs(0, END).size());
+        }
+    }
+
+    @Test
+    void recordsAreDeletedOnlyIfASecondListingShowsIt() throws IOException {
+        ChangingFiles changing = new ChangingFiles(files, 1, 0);
+        try (ArchiveReader reader = ArchiveReader.of(changing, 0, log.queue, List.of(), 0, END, false, false)) {
+            assertEquals(offsets(0, END), read(reader));
         }
     }
 
