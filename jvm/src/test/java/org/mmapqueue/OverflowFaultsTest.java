@@ -167,6 +167,46 @@ class OverflowFaultsTest extends OverflowSetup {
         }
     }
 
+    @Test
+    void anotherArchiveInItsPlaceWhileItIsReadLosesNothing() throws Exception {
+        int many = 16_000; // more than a consumer loads ahead, and a file has
+        fill(many);
+        try (MmapQueue queue = MmapQueue.open(readOnly().onDamage("skip").build())) {
+            Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
+            checkAll(consumer, 0, 10);
+            Path wrong = temp.resolve("wrong");
+            QueueConfig.Builder elsewhere = QueueConfig.builder(temp.resolve("other"))
+                    .segmentSize(1 << 20)
+                    .queueCapacitySegments(16)
+                    .maxInMemSegments(16)
+                    .archiveUri(wrong.toUri());
+            try (MmapQueue other = MmapQueue.open(elsewhere.build())) {
+                push(other, 0, many);
+                assertTrue(other.awaitShipped(many - 1, LONG));
+            }
+            hide();
+            Files.move(wrong, archive());
+            long next = 10;
+            MmapQueueException failure = null;
+            while (failure == null && next < many) {
+                try {
+                    consumer.ack(check(consumer.pop(SHORT), next, 1));
+                    next++;
+                } catch (MmapQueueException e) {
+                    failure = e;
+                }
+            }
+            assertNotNull(failure);
+            assertNames(failure, "record " + next, "is the archive");
+            long wanted = next;
+            assertNames(assertThrows(MmapQueueException.class, () -> queue.get(wanted)), "is the archive");
+            Files.move(archive(), wrong);
+            restore();
+            checkAll(consumer, next, many);
+            assertEquals(List.of(), consumer.damagedRanges());
+        }
+    }
+
     // ---- damage
 
     private enum Damage {

@@ -131,7 +131,7 @@ public final class Archive implements AutoCloseable {
     }
 
     /** Throws IOException unless these files are still those of this archive. */
-    void checkIdentity() throws IOException {
+    public void checkIdentity() throws IOException {
         checkIdentity(files, id);
     }
 

@@ -71,6 +71,7 @@ final class OlderReader implements OlderRecords {
         } catch (UncheckedIOException e) {
             throw e.getCause();
         } catch (CorruptException | OutOfRangeException | ArchiveException e) {
+            checkSame();
             throw e;
         } catch (MmapQueueException e) {
             throw e.getCause() instanceof IOException cause ? cause : new IOException(e.getMessage(), e);
@@ -115,6 +116,21 @@ final class OlderReader implements OlderRecords {
             return 0;
         } catch (IOException | UncheckedIOException e) {
             throw unavailable("could not be read: " + CauseText.of(e), e);
+        } catch (CorruptException | OutOfRangeException | ArchiveException e) {
+            try {
+                checkSame();
+            } catch (IOException other) {
+                throw unavailable("could not be read: " + CauseText.of(other), other);
+            }
+            throw e;
+        }
+    }
+
+    // Records are damaged, deleted or missing only if the archive is not away, and no other one is in its place.
+    private void checkSame() throws IOException {
+        Archive open = archive;
+        if (open != null) {
+            open.checkIdentity();
         }
     }
 
@@ -164,13 +180,18 @@ final class OlderReader implements OlderRecords {
             throw new IOException("the archive in " + archive.files().uri() + " does not have record " + from + " yet");
         }
         holes.next(end);
+        boolean isWhole = at.missing() == missingBefore;
         for (DamagedRange damaged : at.damagedRanges()) {
             if (damaged.lastOffset() >= from) {
                 chunk.skip(damaged);
+                isWhole = false;
             }
         }
         if (at.missing() > missingBefore) {
             holes.skip(chunk, at.damagedRanges(), archive.files().uri().toString());
+        }
+        if (!isWhole) {
+            checkSame();
         }
         return chunk.build(end);
     }
