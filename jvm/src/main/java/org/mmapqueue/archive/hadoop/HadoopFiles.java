@@ -4,6 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -96,6 +97,9 @@ public final class HadoopFiles implements ArchiveFiles {
                         uri + ": the class path does not have the file system of this scheme, such as hadoop-aws for"
                                 + " s3a: " + e.getCause().getMessage(),
                         e);
+            }
+            if (e.getCause() instanceof UnknownHostException unknown) { // as HDFS throws it while no name is resolved
+                throw new UncheckedIOException(uri + ": no connection to this file system: " + unknown, unknown);
             }
             throw e;
         }
