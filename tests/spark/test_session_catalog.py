@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from pyspark import __version__ as spark_version
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Row, SparkSession
+
+import mmapqueue
 
 from .conftest import Fill, QueryFailed
 from .streams import SECONDS
@@ -109,6 +112,23 @@ def test_what_can_not_be_created(sql: Sql, tmp_path: Path, statement: str, said:
         sql(statement.format(path=path))
     assert not path.exists()
     assert sql("SHOW TABLES LIKE 't'") == []
+
+
+@needs_tables
+@pytest.mark.parametrize("statement", ["TRUNCATE TABLE t", "DELETE FROM t"])
+def test_a_table_is_purged(sql: Sql, spark: SparkSession, events: Path, statement: str) -> None:
+    sql(f"CREATE TABLE t USING mmapqueue LOCATION '{events}'")
+    with mmapqueue.Queue(events, spark=spark) as queue:
+        queue.pop()
+        with pytest.raises(
+            IllegalArgumentException, match=r"consumer default of the queue in .* is open in this process"
+        ):
+            sql(statement)
+        assert len(values(sql, "t")) == 5
+    sql(statement)
+    assert values(sql, "t") == []
+    sql("INSERT INTO t VALUES ('x')")
+    assert values(sql, "t") == [b"x"]
 
 
 @needs_tables
