@@ -37,11 +37,11 @@ class FinishedRequests:
         self._before = self._batch if self._is_new else "" if lines[-1].endswith("\n") else "\n"
 
     def __contains__(self, request: Request) -> bool:
-        return _line(request) in self._found
+        return f"{request.label}\n" in self._found
 
     def add(self, request: Request) -> None:
         """Notes a request that must not be sent again. The note survives a kill; an error costs a repetition."""
-        line = _line(request)
+        line = f"{request.label}\n"
         if line in self._found:
             return
         self._found.add(line)
@@ -57,7 +57,3 @@ class FinishedRequests:
         """Closes the file."""
         if self._file is not None:
             self._file.close()
-
-
-def _line(request: Request) -> str:
-    return f"{request.key} {len(request.rows)} {request.size} {request.route}\n"

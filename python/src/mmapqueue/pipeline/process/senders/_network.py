@@ -171,8 +171,10 @@ class NetworkSender(Sender):
         notes.mkdir(parents=True, exist_ok=True)
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
+        settled: frozenset[str] = frozenset()
         while True:
-            found = rows.rdd.mapPartitions(Task(self, queues, done, attempts, notes, batch_id).run).collect()
+            task = Task(self, queues, done, attempts, notes, batch_id, settled)
+            found = rows.rdd.mapPartitions(task.run).collect()
             refused = [
                 (row.partition, offset, row.status) for row in found if row.kind == "refused" for offset in row.offsets
             ]
@@ -183,6 +185,7 @@ class NetworkSender(Sender):
                 if row.kind == "count":
                     context.count(row.status, row.number)
             done |= {row.partition: row.number for row in found if row.kind == "done"}
+            settled |= {row.status for row in found if row.kind == "settled"}
             waiting = [row for row in found if row.kind == "waiting"]
             context.waiting(f"{waiting[0].status}; attempt {waiting[0].number}" if waiting else None)
             if not waiting:

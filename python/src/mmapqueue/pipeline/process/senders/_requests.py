@@ -50,6 +50,11 @@ class Request:
         return f"{self.queue}/{self.partition}/{self.rows[0]['offset']}-{self.rows[-1]['offset'] + 1}"
 
     @property
+    def label(self) -> str:
+        """Key, number of rows, bytes and route: requests that are cut in another way have other ones."""
+        return f"{self.key} {len(self.rows)} {self.size} {self.route}"
+
+    @property
     def offsets(self) -> tuple[int, ...]:
         """The offsets of the rows, each once."""
         return tuple(dict.fromkeys(int(row["offset"]) for row in self.rows))

@@ -33,8 +33,9 @@ class Report(NamedTuple):
 
     Attributes:
         kind: `count`: number of rows by status. `refused`: rows that become dead letters. `done`: number of requests of
-            the partition that are finished. `waiting`: number of attempts made for the request after these.
-        status: Of rows; with `refused` the reason; with `waiting` the last error.
+            the partition that are finished. `waiting`: number of attempts made for the request after these. `settled`:
+            a request after that one, or a part of it, that is finished.
+        status: Of rows; with `refused` the reason; with `waiting` the last error; with `settled` the label.
         partition: Partition of the queue.
         number: As kind says.
         pause: With `waiting`, seconds until the next attempt.
@@ -59,6 +60,7 @@ class Task(NamedTuple):
         attempts: Attempts that earlier runs made for the first request that is not finished, by partition.
         notes: Directory with the finished requests of the micro-batch.
         batch: Number of the micro-batch.
+        settled: Labels of further requests, and of parts of requests, that earlier runs have finished.
     """
 
     sender: RequestSender
@@ -67,6 +69,7 @@ class Task(NamedTuple):
     attempts: Mapping[int, int]
     notes: Path
     batch: int
+    settled: frozenset[str] = frozenset()
 
     def run(self, batch: Iterable[SparkRow]) -> Iterator[Report]:
         """Sends rows that are sorted by partition and offset, at most `sender.parallel` requests at a time.
@@ -89,25 +92,25 @@ class Task(NamedTuple):
                     request = started[0]
                     noted = notes.get(request.partition) or self._notes(request.partition)
                     notes[request.partition] = noted
-                    sent = _delivered(request) if request in noted else _submit(_send(self.sender, *started))
-                    pending.append((request, sent))
+                    pending.append((request, _submit(_send(self.sender, *started, self.settled, noted))))
                 if not pending:
                     break
                 if started is not None and len(pending) < self.sender.parallel:
                     continue
                 request, future = pending.popleft()
                 parts = future.result()
-                last, outcome = parts[-1]
+                last, outcome = parts[-1] if parts else (request, Delivered())
                 if isinstance(outcome, Waiting):
                     waiting = last, outcome
-                    deque(batch, maxlen=0)  # Reads the rest: Spark reuses only a worker that has read all of its input.
+                    pending.appendleft((request, future))
                     break
                 finished[request.partition] += 1
-                refused = [each for part, outcome in parts for each in self._finish(part, outcome, counts)]
-                if not refused:
-                    # Otherwise rows become dead letters, but not before the task has ended.
-                    notes[request.partition].add(request)
-                yield from refused
+                yield from self._finish(request, parts, counts, notes[request.partition])
+            # Those behind a request that waits are not sent again with it, and neither are its other parts.
+            for request, future in pending:
+                yield from self._settle(request, future.result(), counts, notes[request.partition])
+            if waiting is not None:
+                deque(batch, maxlen=0)  # Reads the rest: Spark reuses only a worker that has read all of its input.
         finally:
             for _, future in pending:
                 future.cancel()
@@ -135,7 +138,26 @@ class Task(NamedTuple):
             if further > 0:
                 yield request, self.attempts.get(request.partition, 0) if further == 1 else 0
 
-    def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> Iterator[Report]:
+    def _settle(
+        self, request: Request, parts: Sequence[Part], counts: Counter[str], noted: FinishedRequests
+    ) -> Iterator[Report]:
+        """Finishes a request behind one that waits, which does not count as done, or parts of one that do not wait."""
+        ended = [each for each in parts if not isinstance(each[1], Waiting)]
+        for each, its in [(request, ended)] if len(ended) == len(parts) else [(part[0], [part]) for part in ended]:
+            yield from self._finish(each, its, counts, noted)
+            yield Report("settled", each.label, each.partition)
+
+    def _finish(
+        self, request: Request, parts: Sequence[Part], counts: Counter[str], noted: FinishedRequests
+    ) -> Iterator[Report]:
+        """Counts the rows of a request; yields those that become dead letters."""
+        refused = [each for part, outcome in parts for each in self._count(part, outcome, counts)]
+        if not refused:
+            # Otherwise rows become dead letters, but not before the task has ended.
+            noted.add(request)
+        yield from refused
+
+    def _count(self, request: Request, outcome: Outcome, counts: Counter[str]) -> Iterator[Report]:
         """Counts the rows of a request; yields those that become dead letters."""
         records = len(request.rows)
         if not isinstance(outcome, GivenUp):
@@ -151,22 +173,23 @@ class Task(NamedTuple):
         counts["rejected" if error.partial else "dropped"] += records
 
 
-def _delivered(request: Request) -> Future[list[Part]]:
-    """The outcome of a request that was delivered when the micro-batch ran before."""
-    future: Future[list[Part]] = Future()
-    future.set_result([(request, Delivered())])
-    return future
-
-
-async def _send(sender: RequestSender, request: Request, earlier: int) -> list[Part]:
+async def _send(
+    sender: RequestSender, request: Request, earlier: int, settled: frozenset[str], noted: FinishedRequests
+) -> list[Part]:
     """Sends a request. One that is refused for its content is sent in halves, so that only the records that the
     receiver refuses become dead letters. Nothing is sent after a part that waits: it is the last one of the result.
+    What is settled is not in it.
     """  # noqa: D205
     client = await _client(sender)
     sent: list[Part] = []
     unsent = [request]
     while unsent:
         part = unsent.pop()
+        if part.label in settled:
+            continue
+        if part in noted:
+            sent.append((part, Delivered()))
+            continue
         outcome = await deliver(
             functools.partial(client.send, part.route, part.rows, part.key), sender.retry, part.key, earlier=earlier
         )
