@@ -12,7 +12,9 @@ import pytest
 
 from mmapqueue.pipeline._event import OTLP_LOGS
 from mmapqueue.pipeline._skywalking import SEGMENT
-from mmapqueue.pipeline.process.senders import NetworkSender
+from mmapqueue.pipeline.process.senders import NetworkSender, _worker
+from mmapqueue.pipeline.process.senders._delivery import Retry
+from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from mmapqueue.pipeline.process.senders.otlp import OtlpSender
@@ -91,3 +93,37 @@ def test_without_trust_nothing_is_sent(receivers: Receivers, files: dict[str, Pa
         # The certificate may be there a moment later: another attempt may succeed.
         assert failed(sender, a_row(sender)).retryable
     assert receivers.taken() == 0
+
+
+class SparkRow:
+    """As much of Spark's Row as tasks need."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.asDict = values.copy
+
+
+# Python 3.10 leaves the transport of a failed handshake to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
+def test_workers_read_a_certificate_anew_after_a_reload(
+    receivers: Receivers, files: dict[str, Path], tmp_path: Path
+) -> None:
+    ca = tmp_path / "ca.pem"
+    shutil.copy(files["client.pem"], ca)
+    made = senders(receivers, {"ca": ca, "certificate": files["client.pem"], "key": files["client.key"]})
+
+    def kinds(sender: NetworkSender) -> list[str]:
+        # The next attempt is one of the driver, so that the task ends.
+        waits = sender.model_copy(update={"retry": Retry.model_validate({"backoff": {"first": "30s"}})})
+        task = Task(waits, {0: "q"}, {}, {}, Path("/nowhere"), 0, version=waits._version())
+        reports: list[Report] = list(task.run([SparkRow(a_row(sender))]))  # type: ignore[list-item]
+        return [each.kind for each in reports]
+
+    try:
+        assert [kinds(each) for each in made] == [["waiting"]] * len(made)
+        shutil.copy(files["ca.pem"], ca)
+        assert [kinds(each) for each in made] == [["count", "done"]] * len(made)
+        assert receivers.taken() == len(made)
+    finally:
+        for _, client in _worker._clients.values():
+            _worker._submit(client.close()).result()
+        _worker._clients.clear()

@@ -161,7 +161,7 @@ def test_requests_wait_while_a_file_is_wrong(made: Path, tmp_path: Path) -> None
     sender = HttpSender.model_validate({"name": "s", "url": "https://a", "tls": {"ca": ca}})
 
     async def reason() -> str:
-        client = await _worker._client(sender)
+        client = await _worker._client(sender, "1")
         try:
             if isinstance(client, _worker._NoClient):
                 with pytest.raises(Undelivered) as caught:

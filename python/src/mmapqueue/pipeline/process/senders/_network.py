@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field, model_validator
 
 import mmapqueue
+from mmapqueue.pipeline.config import value_of
 from mmapqueue.pipeline.config._headers import OF_SENDERS, check_headers
 from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.columns import TYPES
@@ -119,11 +121,17 @@ class NetworkSender(Sender):
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
         self.check(events, context)
+        # A reload begins here, and reads certificates anew.
+        version = self._version()
 
         def send(batch: DataFrame, batch_id: int) -> None:
-            self._send(batch, batch_id, context)
+            self._send(batch, batch_id, context, version)
 
         return context.writer(events).foreachBatch(send).start()
+
+    def _version(self) -> str:
+        """Differs after a change of the options, or of the content of files that they name, such as certificates."""
+        return hashlib.sha256(repr(value_of(self)).encode()).hexdigest()
 
     def _with_columns(self, events: DataFrame) -> DataFrame:
         """The columns that workers get, and no others."""
@@ -153,7 +161,7 @@ class NetworkSender(Sender):
         kept = (name for name in rows.columns if name not in (*TYPES, _TIME))
         return events.select(*kept, serialized_row.alias(_RECORD))
 
-    def _send(self, batch: DataFrame, batch_id: int, context: SenderContext) -> None:
+    def _send(self, batch: DataFrame, batch_id: int, context: SenderContext, version: str) -> None:
         """Sends the rows of a micro-batch; returns when each request is finished.
 
         Long pauses between attempts are waited for here, so that a receiver that is down occupies no core.
@@ -173,7 +181,7 @@ class NetworkSender(Sender):
         attempts: dict[int, int] = {}
         settled: frozenset[str] = frozenset()
         while True:
-            task = Task(self, queues, done, attempts, notes, batch_id, settled)
+            task = Task(self, queues, done, attempts, notes, batch_id, settled, version)
             found = rows.rdd.mapPartitions(task.run).collect()
             refused = [
                 (row.partition, offset, row.status) for row in found if row.kind == "refused" for offset in row.offsets

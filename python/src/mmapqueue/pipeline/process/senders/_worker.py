@@ -61,6 +61,7 @@ class Task(NamedTuple):
         notes: Directory with the finished requests of the micro-batch.
         batch: Number of the micro-batch.
         settled: Labels of further requests, and of parts of requests, that earlier runs have finished.
+        version: Of the sender, from `NetworkSender._version`: workers keep the client of one version.
     """
 
     sender: RequestSender
@@ -70,6 +71,7 @@ class Task(NamedTuple):
     notes: Path
     batch: int
     settled: frozenset[str] = frozenset()
+    version: str = ""
 
     def run(self, batch: Iterable[SparkRow]) -> Iterator[Report]:
         """Sends rows that are sorted by partition and offset, at most `sender.parallel` requests at a time.
@@ -92,7 +94,7 @@ class Task(NamedTuple):
                     request = started[0]
                     noted = notes.get(request.partition) or self._notes(request.partition)
                     notes[request.partition] = noted
-                    pending.append((request, _submit(_send(self.sender, *started, self.settled, noted))))
+                    pending.append((request, _submit(_send(self, *started, noted))))
                 if not pending:
                     break
                 if started is not None and len(pending) < self.sender.parallel:
@@ -173,19 +175,18 @@ class Task(NamedTuple):
         counts["rejected" if error.partial else "dropped"] += records
 
 
-async def _send(
-    sender: RequestSender, request: Request, earlier: int, settled: frozenset[str], noted: FinishedRequests
-) -> list[Part]:
+async def _send(task: Task, request: Request, earlier: int, noted: FinishedRequests) -> list[Part]:
     """Sends a request. One that is refused for its content is sent in halves, so that only the records that the
     receiver refuses become dead letters. Nothing is sent after a part that waits: it is the last one of the result.
     What is settled is not in it.
     """  # noqa: D205
-    client = await _client(sender)
+    sender = task.sender
+    client = await _client(sender, task.version)
     sent: list[Part] = []
     unsent = [request]
     while unsent:
         part = unsent.pop()
-        if part.label in settled:
+        if part.label in task.settled:
             continue
         if part in noted:
             sent.append((part, Delivered()))
@@ -208,7 +209,8 @@ async def _send(
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
-_clients: dict[str, Client] = {}
+#: Version and client, by the options of the sender.
+_clients: dict[str, tuple[str, Client]] = {}
 
 
 def _submit(coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
@@ -233,13 +235,17 @@ class _NoClient:
         pass
 
 
-async def _client(sender: RequestSender) -> Client:
+async def _client(sender: RequestSender, version: str) -> Client:
     name = json.dumps([type(sender).__qualname__, sender.model_dump_json()])
-    found = _clients.get(name)
-    if found is None:
-        try:
-            found = _clients[name] = sender.client()
-        except ConfigError as error:
-            # A file of TLS that was right when the process started. It may be so again, and is not kept.
-            return _NoClient(str(error))
-    return found
+    kept = _clients.get(name)
+    if kept is not None and kept[0] == version:
+        return kept[1]
+    try:
+        client = sender.client()
+    except ConfigError as error:
+        # A file of TLS that was right when the process started. It may be so again, and is not kept.
+        return _NoClient(str(error))
+    _clients[name] = version, client
+    if kept is not None:
+        await kept[1].close()
+    return client
