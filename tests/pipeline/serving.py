@@ -4,11 +4,14 @@ import asyncio
 import logging
 import subprocess
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+
+import pytest
 
 import mmapqueue
 from mmapqueue.pipeline import Event
@@ -231,3 +234,23 @@ def certificates(directory: Path) -> dict[str, Path]:
         signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", 2, "-extfile", "names")
         openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *signed)
     return {each.name: each for each in directory.iterdir()}
+
+
+def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of bytes that each later call of zlib gets to decompress."""
+    original = zlib.decompressobj
+    given: list[int] = []
+
+    class Counting:
+        def __init__(self, bits: int) -> None:
+            self._inflate = original(bits)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            given.append(len(data))
+            return self._inflate.decompress(data, most)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inflate, name)
+
+    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    return given

@@ -7,7 +7,6 @@ import shutil
 import socket
 import ssl
 import struct
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from mmapqueue.pipeline.gather.inbox import Full
 from mmapqueue.pipeline.gather.receivers._forward import message_of
 from mmapqueue.pipeline.gather.receivers.fluent import FluentReceiver
 
-from .serving import FakeInbox, Serving, certificates, wait_for
+from .serving import FakeInbox, Serving, certificates, inflated, wait_for
 
 TCP = "tcp://127.0.0.1:0"
 SECOND = 1_760_000_000
@@ -292,21 +291,7 @@ def test_what_is_no_message_ends_its_connection_alone(sent: bytes, caplog: pytes
 
 def test_small_members_of_gzip_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fluentd compresses each of its appends: a message has as many members. The event loop waits meanwhile."""
-    original = zlib.decompressobj
-    given: list[int] = []
-
-    class Counting:
-        def __init__(self, bits: int) -> None:
-            self._inflate = original(bits)
-
-        def decompress(self, data: bytes, most: int) -> bytes:
-            given.append(len(data))
-            return self._inflate.decompress(data, most)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._inflate, name)
-
-    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    given = inflated(monkeypatch)
     members = 2000
     message = message_of(["app", gzip.compress(packed(ONE)) * members, {"compressed": "gzip"}], 1 << 20)
     assert len([*message.records]) == members

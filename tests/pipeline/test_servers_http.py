@@ -20,7 +20,7 @@ from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import HttpError, HttpReply, HttpRequest
 
 from .echoing import Echoing, full
-from .serving import Serving, certificates
+from .serving import Serving, certificates, inflated
 
 
 def test_http_takes_and_returns_bytes() -> None:
@@ -55,6 +55,15 @@ def test_http_decompresses(encoding: str, encode: Any) -> None:
     data = bytes(range(256)) * 1000
     with Echoing() as serving:
         assert serving.post(encode(data), Content_Encoding=encoding)[:2] == (200, data)
+
+
+def test_http_small_members_of_gzip_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = inflated(monkeypatch)
+    members = 5000
+    with Echoing() as serving:
+        assert serving.post(gzip.compress(b"x") * members, Content_Encoding="gzip")[:2] == (200, b"x" * members)
+    # Of all that had arrived, these were tens of KB at each member.
+    assert sum(given) < members * 4097
 
 
 def test_http_chunked_bodies_and_expect_continue() -> None:

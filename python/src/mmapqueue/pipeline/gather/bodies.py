@@ -11,6 +11,8 @@ from aiohttp import StreamReader
 
 #: The argument of zlib for each content encoding of its formats.
 _WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+#: Bytes that are decompressed at once: what follows a member of gzip is copied, and there may be many small ones.
+_PART = 4096
 #: The content encodings that `read` decompresses.
 ENCODINGS = frozenset({*_WINDOW_BITS, "zstd", "snappy"})
 
@@ -54,17 +56,17 @@ async def read(
             if encoding == "deflate" and not read and chunk and chunk[0] & 0x0F != 8:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)  # Some peers send deflate without zlib's header.
             read += len(chunk)
-            while chunk:
-                body += inflate.decompress(chunk, limit + 1 - len(body))
-                if len(body) > limit or read > limit:
-                    raise TooLong
-                grown(len(body))
-                chunk = inflate.unconsumed_tail
-                if inflate.eof:
-                    # A gzip file may have several members.
-                    chunk = inflate.unused_data
-                    if chunk:
+            for at in range(0, len(chunk), _PART):
+                rest = chunk[at : at + _PART]
+                while rest:
+                    if inflate.eof:
+                        # A gzip file may have several members.
                         inflate = zlib.decompressobj(bits)
+                    body += inflate.decompress(rest, limit + 1 - len(body))
+                    if len(body) > limit or read > limit:
+                        raise TooLong
+                    rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+                grown(len(body))
     except zlib.error as error:
         raise Damaged(f"the body is not {encoding}: {error}") from error
     if not inflate.eof:
