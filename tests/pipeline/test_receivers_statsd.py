@@ -93,6 +93,7 @@ def test_points_of_one_metric_are_together() -> None:
         *("x", "a:1", ":1|c", "a:|c", "a:x|c", "a:nan|g", "a:1_0|c", "a:1|q", "a:1|c|@2", "a:1|c|@0", "a:1|ms|@1e-99"),
         *("_e{1,1}:t|x", "_sc|name|0", "a:1:|c", "a:1e999|g", "a:1e300|c|@1e-99"),
         f"a:{'1:' * 1000}1|c|#{'t,' * 1000}",
+        f"a:{'1:' * 1000}1|c|#k:{'v' * 5000}",
     ],
 )
 def test_lines_that_are_none_add_nothing(line: str) -> None:

@@ -19,6 +19,8 @@ _MOST_SAMPLES = 1e15
 _AROUND = 64
 #: The maximum number of values and tags that a line becomes: each of its values has all of its tags.
 _MOST_PARTS = 20_000
+#: The maximum number of characters of the tags of all points of a line.
+_MOST_CHARACTERS = 4 << 20
 _SET = "statsd.set"
 _CONTAINER = "container.id"
 
@@ -75,6 +77,12 @@ class Points:
             raise Malformed(f"{_shown(line)} has a value that is too large")
         if len(each_value) * (1 + len(tags)) > _MOST_PARTS:
             raise Malformed(f"{_shown(line)} has {len(each_value)} values and {len(tags)} tags, which are too many")
+        characters = len(each_value) * sum(len(key) + len(value) for key, value in tags)
+        if characters > _MOST_CHARACTERS:
+            raise Malformed(
+                f"{_shown(line)} has {len(each_value)} values whose tags have {characters} characters in all; allowed: "
+                f"{_MOST_CHARACTERS}"
+            )
         if kind in _DISTRIBUTIONS and 1 / rate > _MOST_SAMPLES:
             raise Malformed(f"{_shown(line)} has a sample rate below {1 / _MOST_SAMPLES}")
         for position, text in enumerate(each_value):
