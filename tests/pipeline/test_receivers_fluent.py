@@ -254,6 +254,9 @@ def test_records_are_divided_among_events_and_one_that_fits_into_none_is_counted
         msgpack.packb(["app", SECOND, {"log": "x" * 300_000}]),
         b"\xdd\xff\xff\xff\xff",
         b"\x91" * 3000,
+        b"\x93\xa3app\x01\x81\x90\xc0",
+        b"\x93\xa3app\x01\x81\xa1a" + b"\x91" * 990 + b"\xc0",
+        msgpack.packb(["app", b"\x92\x01\x81\x90\xc0"]),
     ],
     ids=[
         "http",
@@ -274,6 +277,9 @@ def test_records_are_divided_among_events_and_one_that_fits_into_none_is_counted
         "too large",
         "too long array",
         "too deep",
+        "a list as key",
+        "too deep as JSON",
+        "entry with a list as key",
     ],
 )
 def test_what_is_no_message_ends_its_connection_alone(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:

@@ -46,6 +46,18 @@ def unpacker(limit: int) -> Any:
     )
 
 
+def unpacked(reader: Any, what: str) -> Iterator[Any]:
+    """The values that a reader has.
+
+    Raises:
+        Malformed: What follows is no MessagePack, or has a map with a key that is a list or a map.
+    """
+    try:
+        yield from reader
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise Malformed(f"{what} not MessagePack: {error or type(error).__name__}") from None
+
+
 def message_of(value: Any, limit: int) -> Message:
     """A message in any of the four modes: Message, Forward, PackedForward, CompressedPackedForward.
 
@@ -109,12 +121,9 @@ def _entries(second: Any, option: Any, limit: int) -> Iterator[Any]:
     entries = unpacker(max(len(packed), 1))
     entries.feed(packed)
     end = 0
-    try:
-        for each in entries:
-            end = entries.tell()
-            yield each
-    except (ValueError, msgpack.UnpackException) as error:
-        raise Malformed(f"entries are not MessagePack: {error or type(error).__name__}") from None
+    for each in unpacked(entries, "entries are"):
+        end = entries.tell()
+        yield each
     if end < len(packed):
         raise Malformed("entries are cut off")
 

@@ -18,7 +18,14 @@ from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.identity import identity
-from mmapqueue.pipeline.gather.receivers._forward import Handshake, acknowledgement, message_of, request_of, unpacker
+from mmapqueue.pipeline.gather.receivers._forward import (
+    Handshake,
+    acknowledgement,
+    message_of,
+    request_of,
+    unpacked,
+    unpacker,
+)
 from mmapqueue.pipeline.gather.receivers._storing import store
 from mmapqueue.pipeline.gather.refusals import Refusals
 from mmapqueue.pipeline.gather.sockets import (
@@ -231,7 +238,7 @@ class _Connection:
                 return
             while await self._read():
                 await self._take()
-        except (Malformed, msgpack.UnpackException, ValueError) as error:
+        except (Malformed, msgpack.UnpackException, ValueError, RecursionError) as error:
             words = str(error) or type(error).__name__
             self._refusals.note("malformed", f"connection of {self._peer} is ended: {words}")
         except Overloaded as error:
@@ -265,7 +272,7 @@ class _Connection:
         silent: list[LogRecord] = []
         self.storing = True
         try:
-            for value in self._messages:
+            for value in unpacked(self._messages, "it is"):
                 self._ended = self._messages.tell()
                 self._due = asyncio.get_running_loop().time() + _MESSAGE_WITHIN
                 message = message_of(value, self._receiver.max_message_size)
@@ -342,7 +349,7 @@ class _Connection:
                 while True:
                     if not await self._read():
                         return False
-                    ping: Any = next(self._messages, None)
+                    ping: Any = next(unpacked(self._messages, "it is"), None)
                     if ping is not None:
                         break
         except (TimeoutError, asyncio.TimeoutError):
