@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import threading
 from datetime import datetime, timezone
 
 import pytest
 
+from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._http import retry_after
 from mmapqueue.pipeline.process.senders.http import HttpSender, cloud_event
 from pipeline.receiving import http_receiver
@@ -118,5 +120,8 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     assert retry_after("12", now) == 12
     assert retry_after("Sat, 31 Jan 2026 12:00:30 GMT", now) == 30
     assert retry_after("Sat, 31 Jan 2026 11:00:00 GMT", now) == 0
-    assert retry_after("soon", now) == 0
+    for unreadable in ("soon", "²", "Sat, 31 Jan 99999999999 12:00:30 GMT"):
+        assert retry_after(unreadable, now) == 0
+    # No longer than a wait may be.
+    assert Undelivered("503", retryable=True, retry_after=retry_after("9" * 400)).retry_after <= threading.TIMEOUT_MAX
     assert retry_after(None, now) == 0

@@ -32,6 +32,8 @@ _DEFAULT_ATTEMPTS = 5
 _EXPONENTS = 60
 #: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are waited for in the driver.
 HOLD = 5.0
+#: The maximum pause in seconds, which every clock takes.
+_LONGEST = 1e9
 
 
 class Backoff(Options):
@@ -109,7 +111,7 @@ class Undelivered(Exception):
         self.reason = printable(without_user(reason))
         super().__init__(self.reason)
         self.retryable = retryable
-        self.retry_after = retry_after
+        self.retry_after = min(retry_after, _LONGEST)
         self.partial = partial
         self.divisible = divisible
 

@@ -86,11 +86,11 @@ def retry_after(value: str | None, now: datetime | None = None) -> float:
     """Seconds that a Retry-After header requests: a number, or an HTTP date. 0 if it is missing or unreadable."""
     if value is None:
         return 0.0
-    if value.strip().isdigit():
-        return float(value)
     try:
+        if value.strip().isdecimal():
+            return float(value)
         until = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     if until.tzinfo is None:
         until = until.replace(tzinfo=timezone.utc)
