@@ -47,6 +47,22 @@ def test_a_file_that_was_renamed_while_nothing_ran(log: Path, make: Make, known:
     assert sorted(texts(steps.inbox.records)) == [b"1", b"2", b"3"]
 
 
+def test_a_file_behind_a_link_that_was_renamed_while_nothing_ran(log: Path, make: Make) -> None:
+    file = log.parent / "pod" / "0.log"
+    file.parent.mkdir()
+    file.write_bytes(b"1\n")
+    log.symlink_to(file)
+    steps = make(paths=[str(log)])
+    steps.look()
+    steps.stop()
+    append(file, b"2\n")
+    file.rename(file.with_name("0.log.20261122"))
+    file.write_bytes(b"3\n")
+    steps.start()
+    steps.look()
+    assert sorted(texts(steps.inbox.records)) == [b"1", b"2", b"3"]
+
+
 def test_a_closed_file_that_is_renamed(log: Path, make: Make) -> None:
     log.write_bytes(b"1\n")
     steps = make()

@@ -45,8 +45,16 @@ def renamed(keys: Collection[Key], directories: Collection[Path]) -> dict[Key, P
 
 
 def directories(paths: Sequence[str], files: Collection[Path]) -> frozenset[Path]:
-    """The existing directories that contain files of the paths, or in which such files may appear."""
-    return frozenset(each for each in {path.parent for path in files} | set(map(_base, paths)) if os.path.isdir(each))  # noqa: PTH112 (Path's raises for a directory that may not be entered)
+    """The existing directories with files of the paths, also behind links, or in which such files may appear."""
+    containing = {parent for path in files for parent in _parents(path)}
+    return frozenset(each for each in containing | set(map(_base, paths)) if os.path.isdir(each))  # noqa: PTH112 (Path's raises for a directory that may not be entered)
+
+
+def _parents(file: Path) -> Iterator[Path]:
+    yield file.parent
+    if os.path.islink(file):  # noqa: PTH114 (as above)
+        # A rotation renames the file that the link names, there.
+        yield Path(os.path.realpath(file)).parent
 
 
 def _base(pattern: str) -> Path:
