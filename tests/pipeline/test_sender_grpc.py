@@ -1,6 +1,10 @@
 """Senders by gRPC: what receivers get, and what their answers mean."""
 
 import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
 
 import grpc
 import pytest
@@ -10,6 +14,7 @@ from google.rpc.status_pb2 import Status
 
 from mmapqueue.pipeline._skywalking import LOGS, METERS, SEGMENT, TARGETS, content_type
 from mmapqueue.pipeline.event_pb2 import Batch, LogList
+from mmapqueue.pipeline.gather.sockets import _own_sockets
 from mmapqueue.pipeline.process.senders import RequestLimits
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
@@ -155,6 +160,29 @@ def test_a_server_that_is_away_gets_nothing_until_it_is_back() -> None:
     assert len(receiver.calls) == 6
     error = failed(sender, row(0, b"x", METERS))
     assert (error.retryable, error.reason) == (True, f"UNAVAILABLE: none of {gone},{endpoint} can be connected")
+
+
+def test_a_connection_to_a_host_that_has_died_ends() -> None:
+    with grpc_receiver() as (endpoint, _):
+        sender = SkyWalkingSender(name="s", endpoint=endpoint)
+
+        async def timeouts() -> list[int]:
+            client = sender.client()
+            try:
+                await client.send(sender.route(row(0, b"1", SEGMENT)), [row(0, b"1", SEGMENT)], "q/0/0-1")
+                return [*user_timeouts(int(endpoint.rpartition(":")[2]))]
+            finally:
+                await client.close()
+
+        assert asyncio.run(timeouts()) == [20_000]
+
+
+def user_timeouts(port: int) -> Iterator[int]:
+    """Milliseconds after which the system ends connections of this process to a port that acknowledge nothing."""
+    for number, _ in _own_sockets():
+        with socket.socket(fileno=os.dup(number)) as found, contextlib.suppress(OSError):
+            if found.family in (socket.AF_INET, socket.AF_INET6) and found.getpeername()[1] == port:
+                yield found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
 
 
 def test_a_request_that_fails_on_its_way_is_not_sent_to_the_other_server() -> None:

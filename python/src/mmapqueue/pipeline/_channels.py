@@ -17,6 +17,10 @@ _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5000),
+    # A host that has died acknowledges nothing: its connection ends after this time, and not after the 15 minutes of
+    # the system (TCP_USER_TIMEOUT). Both go together; servers refuse pings that come more often than every 5 minutes.
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_time_ms", 360_000),
 )
 
 
