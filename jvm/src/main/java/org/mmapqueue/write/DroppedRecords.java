@@ -3,8 +3,10 @@ package org.mmapqueue.write;
 import java.io.IOException;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
@@ -31,6 +33,8 @@ final class DroppedRecords {
     private final Swapper swapper;
     private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
     private boolean hasWarned;
+    /** Lines for the log: appenders of the log are the program's code, and may push, so no lock is held for them. */
+    private final Queue<Runnable> untold = new ConcurrentLinkedQueue<>();
     /** Consumers that were behind the ring at the last look. */
     private final Set<String> behind = new HashSet<>();
 
@@ -38,6 +42,22 @@ final class DroppedRecords {
         this.geometry = geometry;
         this.meta = meta;
         this.swapper = swapper;
+    }
+
+    /** Whether {@link #tell} has something to log. Any thread. */
+    boolean hasToTell() {
+        return !untold.isEmpty();
+    }
+
+    /** Logs what was dropped since the last call. Any thread, without a lock; exceptions of the log end nothing. */
+    void tell() {
+        for (Runnable line = untold.poll(); line != null; line = untold.poll()) {
+            try {
+                line.run();
+            } catch (RuntimeException e) {
+                LOG.debug("dropped records could not be reported", e);
+            }
+        }
     }
 
     /** Counts the records dropped for a consumer since the queue was opened, and their bytes in the log. */
@@ -79,12 +99,12 @@ final class DroppedRecords {
             // Logs once until the consumer acknowledges the drop; until then it may lose one segment for each
             // segment written.
             if (!continues && from < next) {
-                LOG.warn(
+                untold.add(() -> LOG.warn(
                         "consumer {} {}: records from {} to {} are dropped for it, and more until it continues",
                         consumer.name(),
                         reason,
                         from,
-                        next - 1);
+                        next - 1));
             }
             return true;
         } finally {
@@ -117,10 +137,11 @@ final class DroppedRecords {
             }
         }
         if (behind.add(consumer.name())) {
-            LOG.info(
+            long first = cursors.unackedOffset();
+            untold.add(() -> LOG.info(
                     "consumer {} is behind the ring: it reads on in the archive, from record {}",
                     consumer.name(),
-                    cursors.unackedOffset());
+                    first));
         }
     }
 
@@ -147,11 +168,11 @@ final class DroppedRecords {
     private void warnOfDropWithoutConsumer(long position, String reason) {
         if (!hasWarned) {
             hasWarned = true;
-            LOG.warn(
+            untold.add(() -> LOG.warn(
                     "the queue, which has no consumer, {}: records before position {} are dropped, and more until it"
                             + " has one",
                     reason,
-                    position);
+                    position));
         }
     }
 }

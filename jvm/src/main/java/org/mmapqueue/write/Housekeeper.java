@@ -83,7 +83,11 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
 
     @Override
     public boolean tryFree(long segmentId) {
-        return space.tryFree(segmentId);
+        boolean isFree = space.tryFree(segmentId);
+        if (space.hasToTell()) {
+            wake(); // the appender is locked here
+        }
+        return isFree;
     }
 
     @Override
@@ -183,7 +187,7 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
         return left > 0 ? left : idleNanos;
     }
 
-    /** Runs one round: evicts, makes slots free, preallocates. */
+    /** Runs one round: evicts, makes slots free, preallocates, and logs what was dropped. */
     public void step() {
         try {
             swapper.evictWhenFull();
@@ -205,6 +209,8 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
             complained = false;
         } catch (IOException | RuntimeException e) {
             complain("segments could not be preallocated; the next push tries it again", e);
+        } finally {
+            space.tell();
         }
     }
 

@@ -278,6 +278,16 @@ final class RingSpace {
         return all;
     }
 
+    /** Whether {@link #tell} has something to log. Any thread. */
+    boolean hasToTell() {
+        return dropped.hasToTell();
+    }
+
+    /** Logs what was dropped. Any thread, without a lock. */
+    void tell() {
+        dropped.tell();
+    }
+
     /** Counts the records dropped for a consumer since the queue was opened. Any thread. */
     RecordCounter dropped(String consumer) {
         return dropped.count(consumer);

@@ -105,7 +105,7 @@ public final class Writer implements Closeable {
                 settings,
                 new Housekeeper.Idle(
                         settings.gcOnIdleMillis(), () -> meta.writing() + registry.lowWatermark(), this::gc),
-                new Housekeeper.Periodic(ageLimit.periodMillis(), ageLimit));
+                new Housekeeper.Periodic(ageLimit.periodMillis(), this::dropAged));
         this.appender = geometry.format() == Format.V1
                 ? new AppenderV1(meta, swapper, flusher, housekeeper, settings)
                 : new AppenderV2(meta, swapper, flusher, housekeeper, settings, tail.lastTimestamp());
@@ -128,6 +128,7 @@ public final class Writer implements Closeable {
     /** Drops the records that are older than max_age for the consumers that have not acked them. */
     public void dropAged() {
         ageLimit.run();
+        space.tell();
     }
 
     /** What was measured since the queue was opened. */
@@ -342,6 +343,8 @@ public final class Writer implements Closeable {
             throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
         } catch (InternalError e) {
             throw log.explain(e);
+        } finally {
+            space.tell();
         }
     }
 
@@ -358,6 +361,7 @@ public final class Writer implements Closeable {
     @Override
     public void close() throws IOException {
         housekeeper.close();
+        space.tell();
         flusher.close();
         if (flusher.failure() != null) {
             flusher.abandon();
