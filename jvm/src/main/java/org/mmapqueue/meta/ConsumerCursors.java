@@ -82,6 +82,12 @@ public interface ConsumerCursors {
         throw new UnsupportedOperationException("this consumer has no page for a label");
     }
 
+    /**
+     * Writes a part of the page again, unchanged, so that {@link #force} leaves nothing out: after a failed fsync of an
+     * earlier process the kernel may count the page as written.
+     */
+    default void rewrite() throws IOException {}
+
     /** Fsyncs all positions. */
     void force() throws IOException;
 }

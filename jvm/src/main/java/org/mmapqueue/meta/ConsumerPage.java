@@ -218,6 +218,14 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return isDeleted() ? Long.MAX_VALUE : ConsumerCursors.super.needed();
     }
 
+    // The header, which no process changes.
+    @Override
+    public void rewrite() throws IOException {
+        byte[] header = new byte[PageHeader.CHECKSUM + Integer.BYTES];
+        page.get(0, header);
+        file.write(ByteBuffer.wrap(header), 0);
+    }
+
     // A closed page belongs to a deleted consumer, and needs no fsync.
     @Override
     public synchronized void force() throws IOException {

@@ -382,6 +382,11 @@ public final class ProducerPage implements Closeable {
         syncing = NONE;
     }
 
+    /** As {@link ConsumerCursors#rewrite}. */
+    public void rewrite() throws IOException {
+        file.write(ByteBuffer.wrap(identity), 0);
+    }
+
     public void force() throws IOException {
         file.force();
     }

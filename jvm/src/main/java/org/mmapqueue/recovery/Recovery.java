@@ -11,6 +11,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
@@ -273,7 +274,8 @@ public final class Recovery {
 
     /**
      * Closes the segment of the log end, and fsyncs everything that the walk has read, which may be in the page cache
-     * alone. Returns the position of the segment's end.
+     * alone. Writes it again first: the kernel may count pages as written of which an earlier fsync has failed. Returns the
+     * position of the segment's end.
      */
     private long seal(long start, long end, long epoch) throws IOException {
         long id = geometry.segmentOfEnd(end);
@@ -288,14 +290,17 @@ public final class Recovery {
                 swapper.unpin(segment);
             }
         }
+        int size = geometry.segmentSize();
         for (long each = geometry.segmentOf(start); each <= id; each++) {
-            ring.force(each);
+            int from = (int) Math.min(size, Math.max(0, meta.watermark() - geometry.position(each, 0)));
+            ring.rewrite(each, from, each == id ? Math.min(at + RecordDescriptor.HEADER, size) : size);
         }
         // Before segments are deleted: a later recovery must not begin before them, at older cursors on the disk.
         for (ConsumerCursors consumer : consumers) {
+            consumer.rewrite();
             consumer.force();
         }
-        meta.force();
+        meta.fields(meta.fields()); // writes the page again, and fsyncs it
         discardOthers(start, id);
         ring.syncEntries();
         return geometry.position(id, geometry.segmentSize());

@@ -88,7 +88,10 @@ public final class Producers implements Closeable {
         if (!pages.isEmpty()) {
             storage.syncDirectory(directory); // the process that created a page may have died before its fsync
         }
-        onEachPage((name, page) -> page.force());
+        onEachPage((name, page) -> {
+            page.rewrite();
+            page.force();
+        });
     }
 
     /** Removes the batches that are not in the log, which ends before {@code nextOffset}. */

@@ -1,6 +1,7 @@
 package org.mmapqueue.segment;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,6 +16,7 @@ import org.mmapqueue.io.Storage;
  * @param blocks chooses the block size of zero-filling
  */
 public record SegmentRing(Storage storage, Path directory, Geometry geometry, FillBlocks blocks) {
+    private static final int REWRITTEN_AT_ONCE = 1 << 20;
 
     public SegmentRing(Storage storage, Path directory, Geometry geometry) {
         this(
@@ -67,7 +69,21 @@ public record SegmentRing(Storage storage, Path directory, Geometry geometry, Fi
 
     /** Fsyncs a whole segment, with all stores through any mapping of its file. */
     public void force(long id) throws IOException {
+        rewrite(id, 0, 0);
+    }
+
+    /**
+     * Writes a part of a segment again, unchanged, and fsyncs the segment. After a failed fsync of an earlier process the
+     * kernel may count pages as written that are not: an fsync alone leaves them out.
+     */
+    public void rewrite(long id, int from, int to) throws IOException {
         try (DataFile file = storage.open(path(id), Storage.Mode.WRITE)) {
+            ByteBuffer block = ByteBuffer.allocate(Math.max(0, Math.min(to - from, REWRITTEN_AT_ONCE)));
+            for (int at = from; at < to; at += block.capacity()) {
+                block.clear().limit(Math.min(to - at, block.capacity()));
+                file.read(block, at);
+                file.write(block.flip(), at);
+            }
             file.force();
         }
     }

@@ -2,6 +2,7 @@ package org.mmapqueue.support;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,6 +35,8 @@ public final class PowerLossStorage implements Storage {
     private final Map<Path, byte[]> synced = new HashMap<>();
 
     private final Set<Path> entries = new HashSet<>();
+    /** Pages of each file that were dropped, as they are in memory, by number. */
+    private final Map<Path, Map<Integer, byte[]>> dropped = new HashMap<>();
     /** The fsynced contents of deleted files with an entry that may reappear. */
     private final Map<Path, byte[]> unlinked = new HashMap<>();
 
@@ -52,8 +55,38 @@ public final class PowerLossStorage implements Storage {
         int start = from / PAGE * PAGE;
         int end = Math.min(now.length, (to + PAGE - 1) / PAGE * PAGE);
         byte[] after = Arrays.copyOf(before, Math.max(before.length, end));
-        System.arraycopy(now, start, after, start, Math.max(0, end - start));
+        for (int at = start; at < end; at += PAGE) {
+            byte[] page = Arrays.copyOfRange(now, at, Math.min(end, at + PAGE));
+            if (!Arrays.equals(page, droppedOf(path).get(at / PAGE))) {
+                System.arraycopy(page, 0, after, at, page.length);
+            }
+        }
         synced.put(path, after);
+    }
+
+    private Map<Integer, byte[]> droppedOf(Path path) {
+        return dropped.computeIfAbsent(path, key -> new HashMap<>());
+    }
+
+    /**
+     * The kernel could not write the pages of a file that were not fsynced. It keeps them in memory, and counts them as
+     * written: a later fsync writes only those that have changed since, or are written again.
+     */
+    public synchronized void drop(Path path) {
+        byte[] now = Directories.read(path);
+        byte[] before = Arrays.copyOf(synced.getOrDefault(path, new byte[0]), now.length);
+        for (int at = 0; at < now.length; at += PAGE) {
+            byte[] page = Arrays.copyOfRange(now, at, Math.min(now.length, at + PAGE));
+            if (!Arrays.equals(page, Arrays.copyOfRange(before, at, at + page.length))) {
+                droppedOf(path).put(at / PAGE, page);
+            }
+        }
+    }
+
+    private synchronized void written(Path path, long position, int length) {
+        for (long page = position / PAGE; page * PAGE < position + length; page++) {
+            droppedOf(path).remove((int) page);
+        }
     }
 
     /** Takes a directory as fsynced. */
@@ -157,12 +190,14 @@ public final class PowerLossStorage implements Storage {
         byte[] platter = synced.remove(from);
         synced.put(to, platter == null ? new byte[0] : platter);
         entries.remove(from);
+        dropped.remove(to);
     }
 
     @Override
     public synchronized boolean delete(Path path) throws IOException {
         boolean deleted = disk.delete(path);
         byte[] platter = synced.remove(path);
+        dropped.remove(path);
         if (entries.remove(path)) {
             unlinked.put(path, platter == null ? new byte[0] : platter);
         }
@@ -172,6 +207,19 @@ public final class PowerLossStorage implements Storage {
     private final class TrackedFile extends ForwardingFile {
         TrackedFile(DataFile file) {
             super(file);
+        }
+
+        @Override
+        public void write(ByteBuffer source, long position) throws IOException {
+            int length = source.remaining();
+            super.write(source, position);
+            written(path(), position, length);
+        }
+
+        @Override
+        public void zeroFill(long size, int blockSize) throws IOException {
+            super.zeroFill(size, blockSize);
+            written(path(), 0, (int) size);
         }
 
         @Override
