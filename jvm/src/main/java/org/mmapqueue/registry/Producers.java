@@ -33,17 +33,18 @@ import org.slf4j.LoggerFactory;
  * The idempotent producers, and the last sequence of each. For the writing process; safe for any number of threads.
  *
  * <p>No producer expires: it may retry a batch after any time, and without its page the batch would be stored twice.
- * There may be any number of producers. At most {@link #MOST_OPEN} have their pages open; the others are parked: their
+ * There may be any number of producers. At most {@value #MOST_OPEN} have their pages open; the others are parked: their
  * pages are durable and closed. A parked page is opened again when its producer is asked for.
  */
 public final class Producers implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(Producers.class);
     /** Each open page keeps a file open. More than this are open only while more producers push at the same moment. */
-    static final int MOST_OPEN = 1000;
+    private static final int MOST_OPEN = 1000;
 
     private final Storage storage;
     private final Path directory;
     private final MetaFields queue;
+    private final int mostOpen;
     /** The open pages. The map is never changed, but replaced: the flusher iterates over it without a lock. */
     private volatile TreeMap<String, ProducerPage> pages = new TreeMap<>();
     /** Names of producers with a closed page; guarded by this object's monitor, as is the next field. */
@@ -53,6 +54,11 @@ public final class Producers implements Closeable {
 
     /** Opens the pages of all producers that the queue directory has. */
     public Producers(Storage storage, Path queueDirectory, MetaFields queue) throws IOException {
+        this(storage, queueDirectory, queue, MOST_OPEN);
+    }
+
+    Producers(Storage storage, Path queueDirectory, MetaFields queue, int mostOpen) throws IOException {
+        this.mostOpen = mostOpen;
         this.storage = storage;
         this.directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
         this.queue = queue;
@@ -68,7 +74,7 @@ public final class Producers implements Closeable {
     private void load() throws IOException {
         for (String name : Listing.inside(directory, ProducerPage.SUFFIX).keySet()) {
             ProducerPage page = open(name);
-            if (pages.size() < MOST_OPEN) {
+            if (pages.size() < mostOpen) {
                 pages.put(name, page);
             } else {
                 page.close();
@@ -210,7 +216,6 @@ public final class Producers implements Closeable {
         }
         makeRoom(host);
         page = opened(name);
-        page.start(Long.MAX_VALUE); // a page is parked only when all of its batches are in the log
         parked.remove(name);
         return page;
     }
@@ -224,6 +229,8 @@ public final class Producers implements Closeable {
 
     private ProducerPage opened(String name) throws IOException {
         ProducerPage page = open(name);
+        // Before another thread finds it. A page is parked only when all of its batches are in the log.
+        page.start(Long.MAX_VALUE);
         TreeMap<String, ProducerPage> next = new TreeMap<>(pages);
         next.put(name, page);
         pages = next;
@@ -233,7 +240,7 @@ public final class Producers implements Closeable {
     // Parks the producer with the oldest last batch among the pages that are not dirty; if all are dirty, fsyncs
     // them first.
     private void makeRoom(Host host) throws IOException {
-        for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
+        for (int round = 0; pages.size() >= mostOpen && round < 2; round++) {
             if (round > 0) {
                 host.flusher.flush();
             }
