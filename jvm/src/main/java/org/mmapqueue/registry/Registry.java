@@ -146,9 +146,14 @@ public final class Registry implements Closeable {
         return known.all;
     }
 
-    /** The names of all consumers, in that order. */
+    /** The names of all consumers, in that order; without those that were deleted since the last {@link #refresh}. */
     public List<String> names() {
-        return known.all.stream().map(Named::name).toList();
+        return known.all.stream().filter(Registry::isThere).map(Named::name).toList();
+    }
+
+    // A process that is killed while it deletes a consumer may have marked the page, and not counted that.
+    private static boolean isThere(Named consumer) {
+        return consumer.cursors.needed() != Long.MAX_VALUE;
     }
 
     /** The cursors of all consumers, and {@link #noConsumer}: the queue retains what any of them needs. */
@@ -178,7 +183,7 @@ public final class Registry implements Closeable {
     /** The cursors of a consumer, or null when no consumer has this name. */
     public ConsumerCursors find(String name) {
         return known.all.stream()
-                .filter(each -> each.name.equals(name))
+                .filter(each -> each.name.equals(name) && isThere(each))
                 .map(Named::cursors)
                 .findFirst()
                 .orElse(null);
@@ -366,12 +371,12 @@ public final class Registry implements Closeable {
         } catch (NoSuchFileException e) {
             return;
         }
-        storage.delete(path(name));
         try {
+            storage.delete(path(name));
             storage.syncDirectory(directory);
         } finally {
-            pages.forget(name);
             meta.countConsumerChange(); // deleted, if not durably
+            pages.forget(name);
         }
     }
 

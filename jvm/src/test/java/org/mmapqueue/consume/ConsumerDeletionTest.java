@@ -15,6 +15,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.support.Cores;
@@ -115,6 +116,31 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         held.close();
         assertTrue(deleting.result(), "the interrupt stays pending");
         assertEquals(List.of("default"), queue.consumers());
+    }
+
+    /** The page is marked, and its file cannot be deleted: a consumer that is created then was taken for this one. */
+    @Test
+    void aConsumerWithAFileThatCannotBeDeletedIsGone() {
+        FaultyStorage storage = new FaultyStorage();
+        QueueConfig config = QueueConfig.builder(directory.resolveSibling("faulty"))
+                .segmentSize(4096)
+                .queueCapacitySegments(6)
+                .maxEventSize(1000)
+                .build();
+        QueueCore core = Cores.open(config, storage);
+        try {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            core.writer().push(new byte[100], 0, 100);
+            storage.failWhen((call, path) -> call == FaultyStorage.Call.DELETE && path.endsWith("slow.dat"));
+            assertThrows(MmapQueueException.class, () -> core.deleteConsumer("slow"));
+            storage.heal();
+            assertEquals(List.of(), core.consumerNames());
+            core.createConsumer("slow", StartAt.LATEST);
+            assertEquals(List.of("slow"), core.consumerNames());
+            assertEquals(1, core.consumerStats().get(0).committedOffset());
+        } finally {
+            core.close();
+        }
     }
 
     @Test

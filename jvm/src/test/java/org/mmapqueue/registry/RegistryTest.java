@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV2;
 import org.mmapqueue.recovery.QueueDirectory;
@@ -234,6 +236,18 @@ class RegistryTest {
         assertEquals(position, other.create("late", () -> position).committed());
         assertEquals(position, meta.reclaiming());
         assertEquals(position, other.takeUp("late", meta::writing).committed());
+    }
+
+    /** A process was killed after it had marked a consumer as deleted, before it counted that. */
+    @Test
+    void aConsumerThatAKilledProcessHasMarkedIsGone() throws IOException {
+        queue.createConsumer("gone", StartAt.EARLIEST);
+        try (ConsumerPage page = ConsumerPage.open(DiskStorage.INSTANCE, other.path("gone"), meta.fields())) {
+            page.delete();
+        }
+        assertEquals(List.of("default"), queue.consumerNames());
+        queue.createConsumer("gone", StartAt.EARLIEST);
+        assertEquals(List.of("default", "gone"), queue.consumerNames());
     }
 
     /** With a pending interrupt the rounds of the wait would pass at once. */
