@@ -423,7 +423,10 @@ public final class Consumers implements Closeable {
             List<ConsumerCore> all = new ArrayList<>();
             for (String name : registry.names()) {
                 boolean isTaken = !open.containsKey(name);
-                ConsumerCore core = open(name, StartAt.EARLIEST, OptionalLong.empty(), log, Set.of());
+                ConsumerCore core = openIfThere(name, log);
+                if (core == null) {
+                    continue;
+                }
                 all.add(core);
                 if (isTaken) {
                     taken.add(core);
@@ -433,6 +436,18 @@ public final class Consumers implements Closeable {
         } finally {
             Closing.all(
                     taken.stream().map(core -> (Closeable) () -> release(core)).toArray(Closeable[]::new));
+        }
+    }
+
+    // Returns null if another process has deleted the consumer since the registry was read: an open would create it.
+    private ConsumerCore openIfThere(String name, Log log) throws IOException {
+        try {
+            return open(name, StartAt.COMMITTED, OptionalLong.empty(), log, Set.of());
+        } catch (ConfigException e) {
+            if (registry.find(name) == null) {
+                return null;
+            }
+            throw e;
         }
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +20,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.support.ChildJvm;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.FaultyStorage;
@@ -153,6 +155,32 @@ class PurgeTest {
             assertEquals(2, consumer.unacked());
             consumer.nack(4);
             assertEquals(4, consumer.poll().offset());
+        }
+    }
+
+    /** Another process deletes a consumer while the first one is opened: the purge created it again, at the log end. */
+    @Test
+    void aConsumerThatIsDeletedMeanwhileStaysDeleted() {
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore core = Cores.open(config().build(), storage);
+        QueueCore reader = Cores.open(config().readOnly(true).build(), DiskStorage.INSTANCE);
+        try {
+            core.createConsumer("a", StartAt.EARLIEST);
+            core.createConsumer("b", StartAt.EARLIEST);
+            core.writer().push(new byte[100], 0, 100);
+            boolean[] isDeleted = {false};
+            storage.failWhen((call, path) -> {
+                if (path.endsWith("a.inflight") && !isDeleted[0]) {
+                    isDeleted[0] = true;
+                    reader.deleteConsumer("b");
+                }
+                return false;
+            });
+            assertEquals(1, core.purge());
+            assertEquals(List.of("a"), core.consumerNames());
+        } finally {
+            reader.close();
+            core.close();
         }
     }
 
