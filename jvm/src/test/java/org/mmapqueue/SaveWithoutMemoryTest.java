@@ -5,14 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Memory runs out while the flusher's thread saves the records in flight. */
+/** The flusher's thread saves the records in flight, and memory runs out, or the disk is full. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SaveWithoutMemoryTest {
     @TempDir(factory = QuickDirectory.class)
@@ -20,6 +26,40 @@ class SaveWithoutMemoryTest {
 
     @Test
     void theQueueGoesOnAndSavesAgain() {
+        assertGoesOn(() -> {
+            throw new OutOfMemoryError("of the test");
+        });
+    }
+
+    /** The file of the log is on the same full disk, and its appender throws. */
+    @Test
+    void anExceptionOfTheLogEndsNothing() {
+        Logger logger = Logger.getLogger(Consumers.class.getName());
+        Level level = logger.getLevel();
+        Handler throwing = new Handler() {
+            @Override
+            public void publish(LogRecord each) {
+                throw new IllegalStateException("of the test");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.setLevel(Level.WARNING);
+        logger.addHandler(throwing);
+        try {
+            assertGoesOn(() -> true);
+        } finally {
+            logger.removeHandler(throwing);
+            logger.setLevel(level);
+        }
+    }
+
+    /** @param failure returns whether the call on the file fails, or throws */
+    private void assertGoesOn(BooleanSupplier failure) {
         TestDisk disk = new TestDisk();
         AtomicInteger failed = new AtomicInteger();
         try (MmapQueue queue = disk.open(QueueConfig.builder(temp.resolve("queue"))
@@ -33,7 +73,7 @@ class SaveWithoutMemoryTest {
             disk.watch((isSync, path) -> {
                 if (path.toString().contains(".inflight")) {
                     failed.incrementAndGet();
-                    throw new OutOfMemoryError("of the test");
+                    return failure.getAsBoolean();
                 }
                 return false;
             });

@@ -390,13 +390,23 @@ public final class Consumers implements Closeable {
             save();
             saveFails = false;
         } catch (IOException | RuntimeException | Error e) { // also OutOfMemoryError: no fsync has failed
-            if (!saveFails) {
-                LOG.warn(
-                        "the in-flight records of consumers in {} could not be saved, which is tried again: {}",
-                        registry.directory().getParent(),
-                        e.toString());
-            }
+            boolean isKnown = saveFails;
             saveFails = true;
+            if (!isKnown) {
+                warnOfSave(e);
+            }
+        }
+    }
+
+    // Appenders of the log are the program's code: an exception of theirs would poison the writer.
+    private void warnOfSave(Throwable failure) {
+        try {
+            LOG.warn(
+                    "the in-flight records of consumers in {} could not be saved, which is tried again: {}",
+                    registry.directory().getParent(),
+                    failure.toString());
+        } catch (RuntimeException e) {
+            LOG.debug("a failed save could not be reported", e);
         }
     }
 

@@ -149,7 +149,11 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
     private void complain(String what, Throwable cause) {
         if (!complained) {
             complained = true;
-            LOG.warn("{}: {}", what, cause.toString());
+            try {
+                LOG.warn("{}: {}", what, cause.toString());
+            } catch (RuntimeException e) {
+                LOG.debug("a failure of the housekeeper could not be reported", e); // it ends nothing
+            }
         }
     }
 
