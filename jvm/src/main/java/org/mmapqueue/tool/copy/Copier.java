@@ -4,11 +4,16 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueLocks;
@@ -75,7 +80,8 @@ public final class Copier {
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked; nothing was changed
-     * @throws MmapQueueException if the directory has no queue, or the queue is damaged or of version 1
+     * @throws MmapQueueException if the directory has no queue, the queue is damaged or of version 1, or a consumer was
+     *     created meanwhile
      */
     public static CopyReport resize(Path directory, RingSize size, Progress progress) {
         Path queue = Verifier.real(directory);
@@ -116,7 +122,9 @@ public final class Copier {
                     + " it can be neither copied nor resized. Nothing was changed. Push its records into a new queue");
         }
         CopyReport report;
+        Set<String> consumers;
         try (Survey survey = new Survey(storage, source, pass(progress, 0))) {
+            consumers = Set.copyOf(survey.pages.keySet());
             VerifyReport found = survey.report();
             if (!found.isWhole()) {
                 throw new MmapQueueException("the queue in " + source + " is damaged: "
@@ -137,7 +145,23 @@ public final class Copier {
             throw new MmapQueueException("the queue in " + source + " is damaged: " + e.getMessage(), e);
         }
         check(storage, report, target, pass(progress, 2));
+        if (!elsewhere) {
+            checkNoneNew(storage, source, consumers);
+        }
         return report;
+    }
+
+    // A process that only reads creates consumers without a lock that is held here: their positions are of the old
+    // ring.
+    private static void checkNoneNew(Storage storage, Path queue, Set<String> consumers) throws IOException {
+        for (Map.Entry<String, Path> page : Listing.inside(queue.resolve(ConsumerPage.DIRECTORY), ConsumerPage.SUFFIX)
+                .entrySet()) {
+            if (!consumers.contains(page.getKey())
+                    && !ConsumerImage.read(storage, page.getValue()).isDeleted()) {
+                throw new MmapQueueException("consumer " + page.getKey() + " was created while the queue in " + queue
+                        + " was resized. Nothing was changed. Repeat the resize when no process has the queue open");
+            }
+        }
     }
 
     // Verifies the copy, and compares the report with what was copied.

@@ -151,6 +151,28 @@ class ResizeStepsTest {
         }
     }
 
+    /** Its position is of the old ring: in the new one the queue could not be opened. */
+    @Test
+    void aConsumerThatIsCreatedMeanwhileEndsTheResize() throws Exception {
+        Path path = Directories.copy(made, temp.resolve("queue"));
+        Progress creating = (done, total) -> {
+            if (done > total / 2) {
+                try (MmapQueue reader =
+                        MmapQueue.open(QueueConfig.builder(path).readOnly(true).build())) {
+                    reader.createConsumer("late", StartAt.LATEST);
+                }
+            }
+        };
+        MmapQueueException error = assertThrows(MmapQueueException.class, () -> Copier.resize(path, LARGER, creating));
+        assertTrue(error.getMessage().contains("late"), error.getMessage());
+        assertFalse(RingSwitch.isInterrupted(path));
+        Copier.resize(path, LARGER, Progress.NONE);
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(path).build())) {
+            assertEquals(List.of("b", "default", "late"), queue.consumers());
+            assertEquals(61, queue.consumer("late", StartAt.EARLIEST).committedOffset());
+        }
+    }
+
     /** Files of others survive, and the lock file keeps its identity: a process may be waiting for it. */
     @Test
     void otherFilesAreLeftAlone() throws Exception {
