@@ -181,7 +181,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     }
 
     @Override
-    public void label(String text) {
+    public synchronized void label(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         if (bytes.length > MOST_LABEL_BYTES) {
             throw new IllegalArgumentException(
