@@ -82,7 +82,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
             }
             int same = (int) (Math.min(after, last) - offset);
             if (run == image.capacity()) {
-                image = ByteBuffer.allocate(2 * run)
+                image = ByteBuffer.allocate(grown(run))
                         .order(ByteOrder.LITTLE_ENDIAN)
                         .put(image.clear());
             }
@@ -94,6 +94,12 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         }
         image.putLong(InFlightDescriptor.FIRST, first);
         return image.clear().limit(run);
+    }
+
+    /** The size of an image in place of one that is full: twice as many bytes, and at most those of all runs. */
+    static int grown(int bytes) {
+        long most = InFlightDescriptor.RUNS + (ALL_RUNS + 1L) * InFlightDescriptor.RUN_BYTES; // one may follow the last
+        return (int) Math.min(2L * bytes, most);
     }
 
     private static long after(InFlight inFlight, long offset) {

@@ -278,6 +278,18 @@ class InFlightFileTest {
         assertNull(file.read(), what);
     }
 
+    /** Where every second record is acked, a run is one record: an array can hold fewer than may be in flight. */
+    @Test
+    void anImageGrowsUpToAllRuns() {
+        long most = InFlightDescriptor.RUNS + (long) ALL * InFlightDescriptor.RUN_BYTES;
+        int bytes = InFlightDescriptor.RUNS + 16 * InFlightDescriptor.RUN_BYTES;
+        while (bytes < most) {
+            int grown = InFlightFile.grown(bytes);
+            assertTrue(grown > bytes, bytes + " bytes grow to " + grown);
+            bytes = grown;
+        }
+    }
+
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
