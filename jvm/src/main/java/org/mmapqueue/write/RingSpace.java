@@ -124,18 +124,30 @@ final class RingSpace {
                     long lowWatermark = geometry.segmentOf(registry.lowWatermark());
                     flusher.giveUpBefore(geometry.position(Math.min(id + 1 + ahead, lowWatermark), 0));
                 }
-                meta.reclaiming(wanted);
-                if (meta.consumerChanges() == changes && !isBehind(wanted)) {
+                if (announce(wanted, changes)) {
                     meta.reclaimed(wanted);
                     firstKept = id + 1;
-                } else {
-                    meta.reclaiming(meta.reclaimed());
                 }
             }
             return true;
         } catch (IOException e) {
             throw new MmapQueueException("the consumers could not be read: " + e, e);
         }
+    }
+
+    // Announces a reclaimed position; withdraws it if a consumer needs what is before it, and after an error: whoever
+    // creates a consumer waits for the outcome.
+    private boolean announce(long wanted, long changes) {
+        boolean isFree = false;
+        meta.reclaiming(wanted);
+        try {
+            isFree = meta.consumerChanges() == changes && !isBehind(wanted);
+        } finally {
+            if (!isFree) {
+                meta.reclaiming(meta.reclaimed());
+            }
+        }
+        return isFree;
     }
 
     // Whether a consumer is before a position. registry.lowWatermark() cannot say, since it is never before the
