@@ -699,6 +699,19 @@ final class Surface implements AutoCloseable {
         }
     }
 
+    /** A consumer is deleted, and another one gets its name: nothing of the old one is left. */
+    void recreate(int choice, StartAt start) {
+        String name = nameOf(choice);
+        Consumer old = handles.get(name);
+        Consumer shared = seconds.get(name);
+        if (reference.consumers.size() > 1) {
+            delete(choice);
+            create(name, start);
+            assertIsGone(old);
+            assertIsGone(shared);
+        }
+    }
+
     void closeConsumer(int choice) {
         String name = nameOf(choice);
         Consumer open = handles.remove(name);

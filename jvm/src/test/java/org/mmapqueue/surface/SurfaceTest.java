@@ -150,6 +150,10 @@ class SurfaceTest {
                         .as((name, start) ->
                                 named("create " + name + " " + start.kind(), surface -> surface.create(name, start))),
                 choice().map(who -> named("delete consumer " + who, surface -> surface.delete(who))),
+                Combinators.combine(choice(), Arbitraries.of(StartAt.EARLIEST, StartAt.LATEST))
+                        .as((who, start) -> named(
+                                "delete and create consumer " + who + " " + start.kind(),
+                                surface -> surface.recreate(who, start))),
                 choice().map(who -> named("close consumer " + who, surface -> surface.closeConsumer(who))),
                 choice().map(who -> named("second handle: consumer " + who, surface -> surface.share(who))),
                 Combinators.combine(choice(), Arbitraries.of(true, false), Arbitraries.of(true, false))

@@ -11,7 +11,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,12 +40,9 @@ class V1NewTest {
     }
 
     private QueueConfig config() {
-        return QueueConfig.builder(at())
-                .formatVersion(1)
+        return V1WriteTest.config(at())
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
-                .maxEventSize(9000)
-                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

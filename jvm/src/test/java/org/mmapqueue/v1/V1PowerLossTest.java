@@ -5,13 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Message;
-import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.PowerLossStorage;
@@ -26,29 +24,20 @@ class V1PowerLossTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    private static QueueConfig config(Path directory) {
-        return QueueConfig.builder(directory)
-                .formatVersion(1)
-                .segmentSize(4096)
-                .queueCapacitySegments(6)
-                .maxEventSize(2000)
-                .flushPeriod(Duration.ofMinutes(10))
-                .build();
-    }
-
     @Test
     void aSyncPushSurvives() throws Exception {
         Path directory = temp.resolve("queue");
         Path left = temp.resolve("left");
         PowerLossStorage storage = new PowerLossStorage();
-        try (StorageQueue queue = StorageQueue.open(config(directory), storage)) {
+        try (StorageQueue queue =
+                StorageQueue.open(V1WriteTest.config(directory).build(), storage)) {
             queue.createConsumer(DEFAULT, StartAt.EARLIEST);
             queue.push(Payload.of(1, 100));
             queue.awaitDurable();
             queue.push(Payload.of(2, 100));
             storage.lose(directory, left, new SplittableRandom(1), 0);
         }
-        try (StorageQueue queue = StorageQueue.open(config(left), new PowerLossStorage())) {
+        try (StorageQueue queue = StorageQueue.open(V1WriteTest.config(left).build(), new PowerLossStorage())) {
             Message found = queue.poll(DEFAULT);
             assertNotNull(found, "the record of the sync push");
             assertArrayEquals(Payload.of(1, 100), found.data());

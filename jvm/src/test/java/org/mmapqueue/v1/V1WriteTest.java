@@ -43,13 +43,18 @@ class V1WriteTest {
         return temp.resolve("queue");
     }
 
-    private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory())
+    /** A small queue of version 1. */
+    static QueueConfig.Builder config(Path at) {
+        return QueueConfig.builder(at)
                 .formatVersion(1)
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(6)
                 .maxEventSize(9000)
                 .flushPeriod(Duration.ofMinutes(10));
+    }
+
+    private QueueConfig.Builder config() {
+        return config(directory());
     }
 
     private V1DirectoryReader reader() {
@@ -173,13 +178,8 @@ class V1WriteTest {
     @ParameterizedTest
     @CsvSource({"6, 9000", "6, 4000", "4, 1000", "10, 20000", "3, 100", "4, 4096"})
     void theMarginThatSatelliteNeedsIsKept(int capacity, int maxEvent) {
-        QueueConfig config = QueueConfig.builder(directory())
-                .formatVersion(1)
-                .segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity)
-                .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMinutes(10))
-                .build();
+        QueueConfig config =
+                config().queueCapacitySegments(capacity).maxEventSize(maxEvent).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int generation = 0; generation < 3; generation++) {
                 int pushed = 0;
@@ -208,13 +208,8 @@ class V1WriteTest {
     @ParameterizedTest
     @CsvSource({"2, 1000", "3, 5000", "4, 4096", "4, 12000", "3, 8000", "2, 1"})
     void aRingThatIsTooSmallForItsLargestRecordIsRefusedAtOpen(int capacity, int maxEvent) {
-        QueueConfig config = QueueConfig.builder(directory())
-                .formatVersion(1)
-                .segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity)
-                .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMinutes(10))
-                .build();
+        QueueConfig config =
+                config().queueCapacitySegments(capacity).maxEventSize(maxEvent).build();
         MmapQueue queue;
         try {
             queue = MmapQueue.open(config);
