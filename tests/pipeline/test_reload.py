@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -279,6 +280,21 @@ def test_all_files_that_parts_are_compared_by_are_watched(tmp_path: Path) -> Non
         )
     )
     assert [each.name for each in files_of(str(file), load(file))] == ["a.yaml", *names]
+
+
+def test_a_process_with_more_than_1024_descriptors_reloads(tmp_path: Path) -> None:
+    """Its clients may have connected before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2048), hard), hard))
+    seen: list[str] = []
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1100):
+            stack.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        reload = lambda: contextlib.nullcontext(lambda: seen.append("reloaded"))  # noqa: E731
+        control = stack.enter_context(_control.Control("gather", str(tmp_path / "a.yaml"), reload))
+        control.request()
+        assert conftest.eventually(lambda: seen == ["reloaded"], SECONDS)
 
 
 def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:

@@ -331,12 +331,13 @@ class Control:
 
     def _serve(self) -> None:
         changed: Any = None
-        waited: list[Any] = [self._wakes, *([self._listener] if self._listener is not None else [])]
+        # Not `select`, which takes no descriptor above 1023: there are others for all clients.
+        poll = select.poll()
+        poll.register(self._wakes, select.POLLIN)
+        if self._listener is not None:
+            poll.register(self._listener, select.POLLIN)
         while True:
-            try:
-                ready, _, _ = select.select(waited, (), (), None if self._watched is None else _LOOK_SECONDS)
-            except (OSError, ValueError):  # The listener is closed.
-                return
+            ready = [file for file, _ in poll.poll(None if self._watched is None else _LOOK_SECONDS * 1000)]
             if self._ended:
                 return
             if self._wakes in ready:
