@@ -334,6 +334,31 @@ def test_when_it_is_killed_calls_say_so_and_the_next_queue_has_a_new_one(script:
     assert all(line.startswith("the JVM that has the queue does not answer") for line in out.splitlines())
 
 
+def test_a_queue_that_is_opened_while_a_killed_one_still_ends_has_a_new_one(script: Script) -> None:
+    # A killed process closes its sockets, and can be waited for a moment later.
+    out = script.run(
+        START
+        + """
+    import signal
+    queue.push(b"one")
+    process = standalone._running.process
+    process.poll = lambda: None
+    os.kill(jvm, signal.SIGKILL)
+    while open(f"/proc/{jvm}/stat").read().rpartition(")")[2].split()[0] != "Z":
+        pass
+    try:
+        queue.close()
+    except mmapqueue.MmapQueueError:
+        pass
+    queue = mmapqueue.Queue(sys.argv[1])
+    print(queue.pop().data)
+    queue.close()
+    """,
+        script.directory / "queue",
+    )
+    assert out == "b'one'\n"
+
+
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
 def test_a_forked_child_is_told_and_harms_nobody(script: Script, end: str) -> None:
     out = script.run(

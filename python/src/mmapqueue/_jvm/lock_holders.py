@@ -45,13 +45,13 @@ def retry_while_ending(call: Callable[[], _Result], seconds: float) -> _Result:
 
 def _is_ending(pid: int | None) -> bool:
     """Whether a holder, or the owner of a JVM that holds, is dead or exiting; True when that is unknown."""
-    if pid is None or _is_dead(pid):
+    if pid is None or is_dead(pid):
         return True
     try:
         owner = owner_of(pid)
     except ProcessLookupError:
         return True
-    return owner is not None and _is_dead(owner)
+    return owner is not None and is_dead(owner)
 
 
 def owner_of(pid: int) -> int | None:
@@ -70,7 +70,8 @@ def owner_of(pid: int) -> int | None:
     return next((int(owner[1]) for owner in owners), None)
 
 
-def _is_dead(pid: int) -> bool:
+def is_dead(pid: int) -> bool:
+    """Whether a process has ended, or is ending: a killed one first closes its sockets, and is waited for later."""
     try:
         # The text before it is arbitrary: it contains the program's name.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()

@@ -128,7 +128,7 @@ def jvm() -> Any:
     global _running
     finalizers.check()
     with _lock:
-        if _running is None or _running.process.poll() is not None:
+        if _running is None or has_ended():
             _running = None
             _start_java()
         assert _running is not None
@@ -172,9 +172,9 @@ def _taken_ahead() -> "_Start | None":
 
 
 def has_ended() -> bool:
-    """Whether the JVM that this process has started has ended, which means that it was killed."""
+    """Whether the JVM that this process has started has ended, or is ending, which means that it was killed."""
     running = _running
-    return running is not None and running.process.poll() is not None
+    return running is not None and (running.process.poll() is not None or lock_holders.is_dead(running.process.pid))
 
 
 def _start_java() -> None:
