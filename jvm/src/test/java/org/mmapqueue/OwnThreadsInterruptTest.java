@@ -8,10 +8,17 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
@@ -20,6 +27,27 @@ import org.mmapqueue.support.Waiting;
 class OwnThreadsInterruptTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
+    private final Logger logger = Logger.getLogger(Threads.class.getName());
+    private final Level level = logger.getLevel();
+    private final Handler handler = new Handler() {
+        @Override
+        public void publish(LogRecord each) {
+            throw new IllegalStateException("of the test");
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    };
+
+    @AfterEach
+    void resetLog() {
+        logger.removeHandler(handler);
+        logger.setLevel(level);
+    }
 
     private static List<Thread> own() {
         return Thread.getAllStackTraces().keySet().stream()
@@ -32,8 +60,14 @@ class OwnThreadsInterruptTest {
         return own().stream().map(Thread::getName).collect(Collectors.toSet());
     }
 
-    @Test
-    void anInterruptOfAnOwnThreadStaysNotPendingAndEndsNothing() throws Exception {
+    /** @param throwing whether the log throws, as an appender does whose disk is full */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anInterruptOfAnOwnThreadStaysNotPendingAndEndsNothing(boolean throwing) throws Exception {
+        if (throwing) {
+            logger.setLevel(Level.WARNING);
+            logger.addHandler(handler);
+        }
         QueueConfig config = QueueConfig.builder(temp.resolve("interrupted-queue"))
                 .archiveUri(temp.resolve("archive").toUri())
                 .shipPeriod(Duration.ofMillis(5))
