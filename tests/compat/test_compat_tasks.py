@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from compat_queues import InThread, Make, drained, is_waiting, queues_in, reopened
 
+import mmapqueue
 from mmapqueue import compat
 
 
@@ -167,6 +168,20 @@ def test_a_get_that_fails_leaves_the_item(make: Make, monkeypatch: pytest.Monkey
     assert jobs.get() == 1
     jobs.task_done()
     jobs.join()
+
+
+def test_ctrl_c_finds_no_moment_between_the_pop_of_a_get_and_its_note(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupting(mmapqueue.Empty):
+        def __init__(self, *_text: str) -> None:
+            raise KeyboardInterrupt
+
+    jobs = make()
+    jobs.put(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(mmapqueue, "Empty", Interrupting)
+        assert jobs.get() == 1
 
 
 def test_a_get_that_is_interrupted_when_it_lets_the_lock_go_leaves_the_item(make: Make) -> None:

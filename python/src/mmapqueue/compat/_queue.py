@@ -244,20 +244,20 @@ class Queue(Tasks[T], Closing):
         """Waits for a record, which counts as got from then on: `got` has it, also after an exception."""
         with self.not_empty:
             while True:
-                missing: mmapqueue.MmapQueueError
+                message, limit = None, None
                 try:
                     message = self._popped()
-                    missing = mmapqueue.Empty(f"the queue in {self.path} is empty")
                 except mmapqueue.UnackedLimit as error:
-                    message, missing = None, error
+                    limit = error
                     self._warn_once()
+                # No call in between: Ctrl-C takes effect at calls.
                 if message is not None:
                     self._tasks += 1
                     got.append(message)
                     return message
                 if self.is_shutdown and not self._qsize():
                     raise self._shut_down()
-                _wait(self.not_empty, end, missing)
+                _wait(self.not_empty, end, limit or mmapqueue.Empty(f"the queue in {self.path} is empty"))
 
     def _popped(self) -> mmapqueue.Message | None:
         if self._discarded:
