@@ -1,7 +1,9 @@
 """How a stream of bytes is divided into records."""
 
+import fcntl
 import os
 import random
+import resource
 import threading
 from collections.abc import Iterable
 from io import FileIO
@@ -99,3 +101,20 @@ def test_a_stream_that_does_not_block_ends_at_its_end() -> None:
         assert next(found) == b""
         source.close()
         assert list(found) == []
+
+
+def test_an_input_after_a_thousand_others_is_read() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(2048, limits[0]), limits[1]))
+    reader, writer = os.pipe()
+    try:
+        high = fcntl.fcntl(reader, fcntl.F_DUPFD, 1500)
+        with FileIO(high) as stream:
+            found = framing.chunks(stream)
+            assert next(found) == b""
+            os.write(writer, b"one")
+            assert next(found) == b"one"
+    finally:
+        os.close(reader)
+        os.close(writer)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

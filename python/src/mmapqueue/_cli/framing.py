@@ -163,10 +163,13 @@ def _no_json(constant: str) -> None:
 
 def chunks(stream: FileIO) -> Iterator[bytes]:
     """The bytes of a stream, as soon as they arrive; b"" before each wait for more."""
+    # Not `select`, which takes no descriptor above 1023: a command may have many inputs.
+    poll = select.poll()
+    poll.register(stream, select.POLLIN)
     while True:
-        if not select.select([stream], [], [], 0)[0]:
+        if not poll.poll(0):
             yield b""
-            select.select([stream], [], [])
+            poll.poll()
         data = stream.read(_READ_BYTES)
         if data is None:
             continue  # Another reader of a stream that does not block was faster.
