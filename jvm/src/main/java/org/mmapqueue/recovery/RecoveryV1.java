@@ -8,6 +8,7 @@ import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
@@ -46,6 +47,17 @@ public final class RecoveryV1 {
         } finally {
             reader.leave();
         }
+        rewrite(swapper.ring(), Math.max(meta.watermark(), committed), end);
         return new LogEnd(end, records, 0);
+    }
+
+    // As in version 2: what is kept beyond the recovery point, the kernel may count as written after a failed fsync.
+    private static void rewrite(SegmentRing ring, long from, long end) throws IOException {
+        Geometry geometry = ring.geometry();
+        long last = geometry.segmentOfEnd(end);
+        for (long id = geometry.segmentOf(from); from < end && id <= last; id++) {
+            int to = id == last ? geometry.byteOfEnd(end) : geometry.segmentSize();
+            ring.rewrite(id, (int) Math.max(0, from - geometry.position(id, 0)), to);
+        }
     }
 }
