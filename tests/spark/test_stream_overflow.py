@@ -58,6 +58,17 @@ def test_a_query_reads_on_in_the_archive(
     assert queue.consumer_stats()[name].archived_records == 0
 
 
+def test_a_new_query_starts_at_a_record_that_only_the_archive_has(
+    queue: "mmapqueue.Queue[bytes]", spark: SparkSession, queue_dir: Path, tmp_path: Path
+) -> None:
+    for begin in range(0, MANY, 100):
+        queue.push_many(map(record, range(begin, begin + 100)))
+    assert queue.consumer_stats()["audit"].archived_records > 1000
+    streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
+    streams.run(startingOffsets=100, maxOffsetsPerTrigger=700)
+    assert streams.batches.all() == [(0, i, record(i)) for i in range(100, MANY)]
+
+
 def test_a_micro_batch_without_limits_is_not_bound_by_the_ring(
     queue: "mmapqueue.Queue[bytes]", spark: SparkSession, queue_dir: Path, tmp_path: Path
 ) -> None:

@@ -250,7 +250,8 @@ final class LocalStreamPartition implements StreamPartition {
     private long checked(long offset) {
         long first = records.firstKnownOffset();
         long end = queue.endOffset();
-        if (offset < first || offset > end) {
+        boolean isBefore = offset < first && !queue.overflows(); // else the seek looks in the archive
+        if (isBefore || offset > end) {
             throw new OutOfRangeException("the queue in " + directory.path(), offset, first, end - 1);
         }
         return offset;
