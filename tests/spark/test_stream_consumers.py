@@ -258,6 +258,25 @@ def test_a_tail_that_was_lost(streams: Streams, fill: Fill, tmp_path: Path) -> N
     assert streams.batches.all()[15:] == [(0, 10 + i, value) for i, value in enumerate(new)]
 
 
+def test_a_consumer_that_is_deleted_under_its_query(streams: Streams, queue: mmapqueue.Queue) -> None:
+    queue.push_many([b"one", b"two"])
+    query = streams.start()
+    try:
+        query.processAllAvailable()
+        consumer = streams.consumer()
+        queue.delete_consumer(consumer)
+        queue.push(b"three")
+        said = (
+            rf"consumer {consumer} of the queue in {queue.path} was deleted or closed in this process while the query"
+        )
+        with pytest.raises(StreamingQueryException, match=said):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    streams.run()
+    assert streams.batches.values() == [b"one", b"two", b"three"]
+
+
 def test_a_query_without_a_checkpoint_leaves_no_consumer(spark: SparkSession, queue: mmapqueue.Queue) -> None:
     queue.push(b"one")
     frame = spark.readStream.format("mmapqueue").load(str(queue.path))

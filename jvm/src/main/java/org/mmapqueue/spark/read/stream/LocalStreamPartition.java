@@ -9,6 +9,7 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
@@ -32,6 +33,9 @@ final class LocalStreamPartition implements StreamPartition {
     private static final Logger LOG = LoggerFactory.getLogger(LocalStreamPartition.class);
 
     private final PartitionDirectory directory;
+    /** The query's checkpoint. */
+    private final String user;
+
     private final Path real;
     private final MmapQueue queue;
     private final LocalPartition records;
@@ -51,6 +55,7 @@ final class LocalStreamPartition implements StreamPartition {
      */
     LocalStreamPartition(PartitionDirectory directory, String consumerName, String user, boolean skipsDamage) {
         this.directory = directory;
+        this.user = user;
         this.skipsDamage = skipsDamage;
         real = PartitionDirectory.real(directory.directory());
         String other = ConsumersOfQueries.take(real.toString(), consumerName, user);
@@ -281,6 +286,12 @@ final class LocalStreamPartition implements StreamPartition {
             if (e.last() >= from) {
                 LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
             }
+        } catch (ClosedException e) {
+            throw new IllegalStateException(
+                    "consumer " + consumer.name() + " of the queue in " + directory.path()
+                            + " was deleted or closed in this process while the query with checkpoint " + user
+                            + " used it; the next start of the query makes it again, and continues from the checkpoint",
+                    e);
         }
         if (held() <= from) {
             return from;
