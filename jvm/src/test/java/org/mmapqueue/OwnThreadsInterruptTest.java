@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.Level;
@@ -14,6 +15,7 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,10 +32,13 @@ class OwnThreadsInterruptTest {
 
     private final Logger logger = Logger.getLogger(Threads.class.getName());
     private final Level level = logger.getLevel();
+    private Runnable inLog = () -> {
+        throw new IllegalStateException("of the test");
+    };
     private final Handler handler = new Handler() {
         @Override
         public void publish(LogRecord each) {
-            throw new IllegalStateException("of the test");
+            inLog.run();
         }
 
         @Override
@@ -42,6 +47,11 @@ class OwnThreadsInterruptTest {
         @Override
         public void close() {}
     };
+
+    private void listen() {
+        logger.setLevel(Level.WARNING);
+        logger.addHandler(handler);
+    }
 
     @AfterEach
     void resetLog() {
@@ -65,8 +75,7 @@ class OwnThreadsInterruptTest {
     @ValueSource(booleans = {false, true})
     void anInterruptOfAnOwnThreadStaysNotPendingAndEndsNothing(boolean throwing) throws Exception {
         if (throwing) {
-            logger.setLevel(Level.WARNING);
-            logger.addHandler(handler);
+            listen();
         }
         QueueConfig config = QueueConfig.builder(temp.resolve("interrupted-queue"))
                 .archiveUri(temp.resolve("archive").toUri())
@@ -97,6 +106,28 @@ class OwnThreadsInterruptTest {
             before.remove("mmapqueue-ticker"); // it may have ended since no push wants it
             after.remove("mmapqueue-ticker");
             assertEquals(before, after);
+        }
+    }
+
+    /** The log is the program's code: it may push to the queue, and another thread that pushes may request a flush. */
+    @Test
+    void theFlusherLogsAnInterruptWithoutItsLock() {
+        QueueConfig config = QueueConfig.builder(temp.resolve("interrupted-queue"))
+                .flushPeriod(Duration.ofMinutes(10))
+                .build();
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            CountDownLatch requested = new CountDownLatch(1);
+            inLog = () -> {
+                Thread other = new Thread(() -> {
+                    queue.core().writer().flusher().request();
+                    requested.countDown();
+                });
+                other.start();
+                Threads.join(other);
+            };
+            listen();
+            own().stream().filter(each -> each.getName().endsWith("-flusher")).forEach(Thread::interrupt);
+            Waiting.until("a flush is requested", () -> requested.getCount() == 0);
         }
     }
 }

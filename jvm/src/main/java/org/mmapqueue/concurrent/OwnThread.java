@@ -123,6 +123,7 @@ public final class OwnThread {
 
     /** Returns after a time, a {@link #wake}, a request to end, or an interrupt. Only for the thread itself. */
     public void pause(long nanos) {
+        boolean isInterrupted = false;
         lock.lock();
         try {
             long left = nanos;
@@ -131,11 +132,12 @@ public final class OwnThread {
             }
             woken = false;
         } catch (InterruptedException e) {
-            if (state == State.RUNNING) {
-                Threads.wasInterrupted();
-            }
+            isInterrupted = state == State.RUNNING;
         } finally {
             lock.unlock();
+        }
+        if (isInterrupted) {
+            Threads.wasInterrupted(); // without the lock: the log is the program's code, and may push
         }
     }
 

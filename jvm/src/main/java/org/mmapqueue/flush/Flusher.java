@@ -329,6 +329,8 @@ public final class Flusher implements Closeable {
     }
 
     private boolean awaitTurn(FlushTimes times) {
+        boolean isInterrupted = false;
+        boolean goesOn;
         waiting.lock();
         try {
             resting = true;
@@ -336,13 +338,16 @@ public final class Flusher implements Closeable {
             resting = false;
             await(times, false);
             requested = false;
-            return !stopped;
         } catch (InterruptedException e) {
-            Threads.wasInterrupted();
-            return !stopped;
+            isInterrupted = true;
         } finally {
+            goesOn = !stopped;
             waiting.unlock();
         }
+        if (isInterrupted) {
+            Threads.wasInterrupted(); // without the lock: the log is the program's code, and may push
+        }
+        return goesOn;
     }
 
     private void await(FlushTimes times, boolean rest) throws InterruptedException {

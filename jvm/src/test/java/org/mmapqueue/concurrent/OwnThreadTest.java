@@ -8,7 +8,12 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.support.Waiting;
 
 class OwnThreadTest {
@@ -63,6 +68,40 @@ class OwnThreadTest {
         assertFalse(thread.isEnding());
         thread.endAndJoin();
         assertEquals(3, rounds.get());
+    }
+
+    /** The log is the program's code: it may push to the queue, and another thread that pushes may wake this one. */
+    @Test
+    void anInterruptIsLoggedWithoutTheLock() {
+        OwnThread thread = counting(Long.MAX_VALUE);
+        Handler waking = new Handler() {
+            @Override
+            public void publish(LogRecord each) {
+                Thread other = new Thread(thread::wake);
+                other.start();
+                Threads.join(other);
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(Threads.class.getName());
+        Level level = logger.getLevel();
+        logger.setLevel(Level.WARNING);
+        logger.addHandler(waking);
+        try {
+            thread.start();
+            Waiting.until("the first round", () -> rounds.get() == 1);
+            thread.interrupt();
+            Waiting.until("two rounds more", () -> rounds.get() == 3);
+            thread.endAndJoin();
+        } finally {
+            logger.removeHandler(waking);
+            logger.setLevel(level);
+        }
     }
 
     @Test
