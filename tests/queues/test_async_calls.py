@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
@@ -232,6 +233,25 @@ def test_blocks_ack_and_requeue(memory: MemoryConsumer) -> None:
         with pytest.raises(mmapqueue.Empty):
             async with memory.apop(timeout=0):
                 pytest.fail("there is no record")
+
+    asyncio.run(run())
+
+
+def test_a_close_needs_no_thread_of_the_loop(open_queue: Open) -> None:
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        queue = open_queue()
+        producer = queue.producer()
+        # Keeps the only thread of the loop until the queue is closed.
+        waiting = asyncio.create_task(asyncio.to_thread(queue.pop))
+        await asyncio.sleep(0)
+        try:
+            await asyncio.wait_for(producer.aclose(), 10)
+            await asyncio.wait_for(queue.aclose(), 10)
+        finally:
+            queue.close()
+        with pytest.raises(mmapqueue.Closed):
+            await waiting
 
     asyncio.run(run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from types import TracebackType
 
 from mmapqueue._queue.deadline import SLICE_MILLIS
@@ -22,11 +23,11 @@ class AsyncClosing(Closing):
             True
         """
         # Imported on first use: asyncio is slow to import.
-        import asyncio
+        from mmapqueue._queue.threads import in_own_thread
 
         again = False
-        # In slices: a thread that waits on after a cancellation would keep the loop from being closed.
-        while not await asyncio.to_thread(self._close_for, SLICE_MILLIS / 1000, again=again):
+        # In slices: a thread that waits on after a cancellation would keep the program from ending.
+        while not await in_own_thread(partial(self._close_for, SLICE_MILLIS / 1000, again=again), "mmapqueue-aclose"):
             again = True
 
     @abstractmethod

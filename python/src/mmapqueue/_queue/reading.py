@@ -774,9 +774,9 @@ class Reading(Generic[Value]):
             True
         """
         # Imported on first use: asyncio is slow to import.
-        import asyncio
+        from mmapqueue._queue.threads import in_own_thread
 
-        await asyncio.to_thread(self.close)
+        await in_own_thread(self.close, "mmapqueue-aclose")
 
     def __enter__(self) -> Self:
         self._source.check()

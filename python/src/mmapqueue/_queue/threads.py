@@ -92,3 +92,19 @@ class Threads:
         """Lets the threads end, without waiting for them."""
         for executor in (self._pushes, self._pops, self._waits, self._others):
             executor.shutdown(wait=False)
+
+
+async def in_own_thread(call: Callable[[], _Result], name: str) -> _Result:
+    """Runs a call in a new thread, since those of the event loop may all wait for what this call does.
+
+    After a cancellation the call continues.
+
+    Args:
+        call: The call.
+        name: The beginning of the thread's name.
+    """
+    executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(executor, call)
+    finally:
+        executor.shutdown(wait=False)
