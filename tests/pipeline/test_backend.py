@@ -1,5 +1,6 @@
 """Calls that a backend answers: passed on while the client waits, with the backend's answers and errors."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -145,6 +146,14 @@ def test_a_backend_without_an_answer_is_unavailable_after_the_timeout() -> None:
             )
         finally:
             release.set()
+
+
+def test_backends_that_do_not_finish_the_connection_are_unavailable_after_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        endpoint = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in (one, two))
+        with Serving(receiver(endpoint, timeout="100ms")) as serving:
+            details = f"the backend {endpoint} cannot be connected"
+            assert refused(serving) == (grpc.StatusCode.UNAVAILABLE, details)
 
 
 def test_a_backend_with_tls(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import timedelta
@@ -83,7 +84,7 @@ class Backend:
             passed = channel.stream_stream(call.path)(messages, metadata=self._headers, timeout=seconds)
             async for reply in passed:
                 yield reply
-        except (Unreachable, TimeoutError):
+        except (Unreachable, TimeoutError, asyncio.TimeoutError):
             raise GrpcError(_UNAVAILABLE, f"the backend {self._settings.endpoint} cannot be connected") from None
         except grpc.aio.AioRpcError as error:
             raise self._failed(error, call.path, seconds) from None
