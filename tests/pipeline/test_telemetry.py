@@ -1,14 +1,15 @@
 """Telemetry: Satellite's names and labels, and what the pages say."""
 
 import asyncio
+import contextlib
 import io
 import json
 import re
 import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -393,7 +394,7 @@ def test_lags_are_those_of_the_queue_and_the_checkpoint(open_queue: Open, tmp_pa
     pipe = pipeline(tmp_path).pipes[0]
 
     def reading(_: Path) -> Any:
-        return nullcontext(queue)
+        return contextlib.nullcontext(queue)
 
     queue.push_many([b"x" * 100] * 10)
     assert lags(pipe, reading) == {}
@@ -616,3 +617,31 @@ def test_top_adds_up_the_processes(tmp_path: Path) -> None:
         assert watched.states()["gather process 1"] == "ok"
 
     gathered(config, look, partition=1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsender_output", id="cut off"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html></html>", id="another program"),
+        pytest.param(b"220 mail ready\r\n", id="no HTTP"),
+    ],
+)
+def test_top_goes_on_beside_what_is_no_answer(tmp_path: Path, answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        watched = WatchedPipeline("shop.yaml", pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{port}"}))
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    with connection:
+                        connection.recv(1000)
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        watched.sample()
+        server.shutdown(socket.SHUT_RDWR)
+    assert watched.states()["gather"].startswith(f"gather does not answer with metrics at http://127.0.0.1:{port}: ")
+    assert [row.sent for row in watched.rows()] == [0, 0]

@@ -1,6 +1,7 @@
 """Samples of a running pipeline, from the telemetry of its processes: what each pipe and sender does, and why not."""
 
 import functools
+import http.client
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -87,16 +88,19 @@ class _Process:
         try:
             _, metrics = self._get("/metrics")
             status, text = self._get("/ready")
+            self.values = [
+                (each.name, each.labels, each.value)
+                for family in text_string_to_metric_families(metrics)
+                for each in family.samples
+            ]
         except OSError as error:
             reason = getattr(error, "reason", None) or error
             self.state, self.values = f"{self.name} does not answer at {self._url}: {reason}", []
-            return
-        self.values = [
-            (each.name, each.labels, each.value)
-            for family in text_string_to_metric_families(metrics)
-            for each in family.samples
-        ]
-        self.state = OK if status == 200 else text.strip()
+        except (http.client.HTTPException, ValueError) as error:
+            # It has ended within its answer, or another program answers.
+            self.state, self.values = f"{self.name} does not answer with metrics at {self._url}: {error}", []
+        else:
+            self.state = OK if status == 200 else text.strip()
 
     def _get(self, page: str) -> tuple[int, str]:
         try:
