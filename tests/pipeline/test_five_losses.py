@@ -15,6 +15,7 @@ from google.rpc.status_pb2 import Status
 import mmapqueue
 from mmapqueue.pipeline._skywalking import LOGS
 from mmapqueue.pipeline.event_pb2 import LogList
+from mmapqueue.pipeline.process.senders._requests import END
 from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
 from pipeline.gathering import SECONDS, gathering, request, stored
@@ -125,8 +126,11 @@ def test_5_an_error_of_the_log_stream_is_no_success(then: str, status: str) -> N
     payload = LogList(logs=[b"one", b"two"]).SerializeToString()
 
     class Row:
+        def __init__(self, offset: int) -> None:
+            self.offset = offset
+
         def asDict(self) -> dict[str, Any]:  # noqa: N802
-            return {"partition": 0, "offset": 0, "content_type": LOGS, "data": payload}
+            return {"partition": 0, "offset": self.offset, "content_type": LOGS, "data": payload}
 
     with grpc_receiver(fail) as (endpoint, receiver):
         sender = SkyWalkingSender.model_validate(
@@ -137,7 +141,8 @@ def test_5_an_error_of_the_log_stream_is_no_success(then: str, status: str) -> N
         while not reports or waiting:
             # A task that takes long leaves further attempts to the next one.
             attempts = {each.partition: each.number for each in waiting}
-            reports = list(Task(sender, {0: "q"}, {}, attempts, Path("/nowhere"), 0).run([Row()]))  # type: ignore[list-item]
+            task = Task(sender, {0: "q"}, {}, attempts, Path("/nowhere"), 0)
+            reports = list(task.run([Row(0), Row(END)]))  # type: ignore[list-item]
             waiting = [each for each in reports if each.kind == "waiting"]
     # The stream was read to its end before it failed, so that every write to it had succeeded.
     assert [call.messages for call in receiver.calls] == [[b"one", b"two"]] * 3

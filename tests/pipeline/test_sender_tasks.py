@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._requests import Row
+from mmapqueue.pipeline.process.senders._requests import END, CutOff, Row
 from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from pipeline.sending import AGAIN, GIVE_UP, row
@@ -59,7 +59,8 @@ def run(
 ) -> list[Report]:
     sender = Recorded.model_validate({"name": "s", "url": "http://h/", **options})
     task = Task(sender, {0: "q0", 1: "q1"}, done, attempts_, notes, batch, settled)
-    return list(task.run(SparkRow(each) for each in rows))  # type: ignore[misc]
+    ended = [*rows, {"partition": 0, "offset": END}]
+    return list(task.run(SparkRow(each) for each in ended))  # type: ignore[misc]
 
 
 def labels(reports: list[Report]) -> frozenset[str]:
@@ -91,6 +92,21 @@ def test_a_task_that_waits_goes_on_where_it_was(parallel: int) -> None:
         ("done", "", 0, 5),
         ("done", "", 1, 3),
     ]
+
+
+@pytest.mark.parametrize("all_of", [0, 1])
+def test_a_request_is_not_sent_with_a_part_of_its_rows(all_of: int) -> None:
+    """Spark ends the input of a task that it cancels as if it had no more rows."""
+    _FAILING.keys.clear()
+    _FAILING.fail = lambda _key: None
+    sender = Recorded.model_validate({"name": "s", "url": "http://h/", "body": "ndjson", "request": {"max_records": 2}})
+    task = Task(sender, {0: "q0", 1: "q1"}, {}, {}, Path("/nowhere"), 0)
+    rows = [row(i, json="{}") for i in range(3)]
+    if all_of:
+        rows += [{"partition": 0, "offset": END}, {**row(0, json="{}"), "partition": 1}]
+    with pytest.raises(CutOff):
+        list(task.run(SparkRow(each) for each in rows))  # type: ignore[misc]
+    assert _FAILING.keys == ["q0/0/0-2", "q0/0/2-3"][: 1 + all_of]
 
 
 def test_attempts_go_on_counting_and_end_in_a_dead_letter() -> None:

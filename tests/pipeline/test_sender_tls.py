@@ -14,6 +14,7 @@ from mmapqueue.pipeline._event import OTLP_LOGS
 from mmapqueue.pipeline._skywalking import SEGMENT
 from mmapqueue.pipeline.process.senders import NetworkSender, _worker
 from mmapqueue.pipeline.process.senders._delivery import Retry
+from mmapqueue.pipeline.process.senders._requests import END
 from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.http import HttpSender
@@ -115,7 +116,7 @@ def test_workers_read_a_certificate_anew_after_a_reload(
         # The next attempt is one of the driver, so that the task ends.
         waits = sender.model_copy(update={"retry": Retry.model_validate({"backoff": {"first": "30s"}})})
         task = Task(waits, {0: "q"}, {}, {}, Path("/nowhere"), 0, version=waits._version())
-        reports: list[Report] = list(task.run([SparkRow(a_row(sender))]))  # type: ignore[list-item]
+        reports: list[Report] = list(task.run([SparkRow(a_row(sender)), SparkRow({"partition": 0, "offset": END})]))  # type: ignore[list-item]
         return [each.kind for each in reports]
 
     try:

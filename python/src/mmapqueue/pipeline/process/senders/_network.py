@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, model_validator
@@ -19,7 +19,7 @@ from mmapqueue.pipeline.process.dead_letters import as_events, serialized
 from mmapqueue.pipeline.process.events import record
 from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Retry
-from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
+from mmapqueue.pipeline.process.senders._requests import END, RequestLimits, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -174,7 +174,7 @@ class NetworkSender(Sender):
         order = _order(batch)
         rows = self._with_columns(batch)
         rows = self._with_record(rows, queues) if _RECORD in self.columns() else rows
-        rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
+        rows = rows.unionByName(_ends(rows, queues)).repartition(tasks, "partition").sortWithinPartitions(*order)
         notes = context.checkpoint / _NOTES
         notes.mkdir(parents=True, exist_ok=True)
         done: dict[int, int] = {}
@@ -211,6 +211,16 @@ class NetworkSender(Sender):
         reasons = batch.sparkSession.createDataFrame(refused, "partition int, offset bigint, reason string")
         letters = as_events(batch).join(sf.broadcast(reasons), list(_POSITION))
         return letters.withColumn("sender", sf.lit(self.name))
+
+
+def _ends(rows: DataFrame, partitions: Iterable[int]) -> DataFrame:
+    """A row after those of each partition, by which a task knows that it has all of them."""
+    from pyspark.sql import functions as sf
+
+    each = sf.explode(sf.array(*map(sf.lit, partitions))).alias("partition")
+    of_end = {"partition": sf.col("partition"), "offset": sf.lit(END)}
+    columns = (of_end.get(field.name, sf.lit(None)).cast(field.dataType).alias(field.name) for field in rows.schema)
+    return rows.sparkSession.range(0, 1, 1, 1).select(each).select(*columns)
 
 
 def _order(rows: DataFrame) -> list[str]:

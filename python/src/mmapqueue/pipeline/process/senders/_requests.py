@@ -13,6 +13,29 @@ from mmapqueue.pipeline.plugins import Options, Size
 #: A row: values by column.
 Row = dict[str, Any]
 
+#: The offset of the row that ends the rows of a partition.
+END = (1 << 63) - 1
+
+
+class CutOff(Exception):
+    """The rows of a task have ended early: so does Spark when it cancels the task."""
+
+
+def whole(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows without those that end a partition.
+
+    Raises:
+        CutOff: The last row ends no partition. A request with the rows so far would have another key than the one of
+            the run that has all rows.
+    """
+    is_whole = True
+    for row in rows:
+        is_whole = row["offset"] == END
+        if not is_whole:
+            yield row
+    if not is_whole:
+        raise CutOff("the rows of a task have ended early, as when Spark cancels it; they are sent by its next run")
+
 
 class RequestLimits(Options):
     """The limits of a request. The rows of one record of the queue are never divided over two requests.

@@ -17,7 +17,7 @@ from mmapqueue._values.errors import ConfigError
 from mmapqueue.pipeline.process.senders._client import Client, RequestSender
 from mmapqueue.pipeline.process.senders._delivery import Delivered, GivenUp, Outcome, Undelivered, Waiting, deliver
 from mmapqueue.pipeline.process.senders._finished import FinishedRequests
-from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
+from mmapqueue.pipeline.process.senders._requests import Request, Row, requests, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
@@ -78,14 +78,20 @@ class Task(NamedTuple):
 
         Stops at the first request that has to wait longer than a task may.
 
+        Args:
+            batch: The rows; after those of each partition one with the offset `END`.
+
         Yields:
             Refused rows, once their request is finished; the rest at the end.
+
+        Raises:
+            CutOff: The last rows are missing. What they belong to is not sent.
         """
         counts: Counter[str] = Counter()
         finished: Counter[int] = Counter()
         pending: deque[tuple[Request, Future[list[Part]]]] = deque()
         notes: dict[int, FinishedRequests] = {}
-        unfinished = self._unfinished(row.asDict() for row in batch)
+        unfinished = self._unfinished(whole(row.asDict() for row in batch))
         waiting: tuple[Request, Waiting] | None = None
         try:
             while waiting is None:
