@@ -165,8 +165,7 @@ class Halves:
         self._write()
 
     def _reload_badly(self) -> None:
-        # A process that has just started must not read the bad file as its first one.
-        wait(lambda: _asked("process", self._config) is not None, "process does not start", self.process)
+        self._await_process()  # else it may read the bad file as its first one
         self._write(**self.chance.choice(_BAD))
         if self.chance.random() < 0.5:
             self._hang_up(" has failed")
@@ -177,6 +176,9 @@ class Halves:
             assert ended.stdout == "", ended
             self.done["bad file by command"] += 1
         self._write()
+
+    def _await_process(self) -> None:
+        wait(lambda: _asked("process", self._config) is not None, "process does not start", self.process)
 
     def _hang_up(self, outcome: str) -> None:
         """Has gather reload by SIGHUP, and waits for the outcome of each of its processes, and process as well."""
@@ -200,6 +202,8 @@ class Halves:
 
     def _drain(self) -> None:
         halves = self.chance.choice([(self.gather,), (self.process,), (self.gather, self.process)])
+        if self.process in halves:
+            self._await_process()  # else the signal may come before its handler
         for half in halves:
             half.stop()
         for half in halves:
