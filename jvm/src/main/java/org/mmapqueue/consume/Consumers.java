@@ -26,6 +26,7 @@ import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.io.Threads;
@@ -390,23 +391,14 @@ public final class Consumers implements Closeable {
             save();
             saveFails = false;
         } catch (IOException | RuntimeException | Error e) { // also OutOfMemoryError: no fsync has failed
-            boolean isKnown = saveFails;
-            saveFails = true;
-            if (!isKnown) {
-                warnOfSave(e);
+            if (!saveFails) {
+                // An exception of the log would poison the writer.
+                GuardedLog.log(() -> LOG.warn(
+                        "the in-flight records of consumers in {} could not be saved, which is tried again: {}",
+                        registry.directory().getParent(),
+                        e.toString()));
             }
-        }
-    }
-
-    // Appenders of the log are the program's code: an exception of theirs would poison the writer.
-    private void warnOfSave(Throwable failure) {
-        try {
-            LOG.warn(
-                    "the in-flight records of consumers in {} could not be saved, which is tried again: {}",
-                    registry.directory().getParent(),
-                    failure.toString());
-        } catch (RuntimeException e) {
-            LOG.debug("a failed save could not be reported", e);
+            saveFails = true;
         }
     }
 

@@ -50,12 +50,8 @@ public final class Threads {
 
     /** Logs that an interrupt of this thread, which is one of the library's own, was dropped. */
     public static void wasInterrupted() {
-        try {
-            LOG.warn(
-                    "{} was interrupted by other code, and continues",
-                    Thread.currentThread().getName());
-        } catch (RuntimeException e) {
-            LOG.debug("an interrupt could not be reported", e); // an appender of the log ends no thread
-        }
+        GuardedLog.log(() -> LOG.warn(
+                "{} was interrupted by other code, and continues",
+                Thread.currentThread().getName()));
     }
 }

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.OffsetResolver;
@@ -52,11 +53,7 @@ final class DroppedRecords {
     /** Logs what was dropped since the last call. Any thread, without a lock; exceptions of the log end nothing. */
     void tell() {
         for (Runnable line = untold.poll(); line != null; line = untold.poll()) {
-            try {
-                line.run();
-            } catch (RuntimeException e) {
-                LOG.debug("dropped records could not be reported", e);
-            }
+            GuardedLog.log(line);
         }
     }
 

@@ -6,6 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.mmapqueue.append.Appender;
 import org.mmapqueue.config.Settings;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -149,11 +150,7 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
     private void complain(String what, Throwable cause) {
         if (!complained) {
             complained = true;
-            try {
-                LOG.warn("{}: {}", what, cause.toString());
-            } catch (RuntimeException e) {
-                LOG.debug("a failure of the housekeeper could not be reported", e); // it ends nothing
-            }
+            GuardedLog.log(() -> LOG.warn("{}: {}", what, cause.toString()));
         }
     }
 

@@ -269,14 +269,20 @@ class CompactionTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void aMergeThatMayBeStoredLateIsRepeatedBeforeAnyOtherOne(boolean isKilled) throws IOException {
+    // As many runs of one record as are merged.
+    private StoredLog publishFan() throws IOException {
         StoredLog plain = new StoredLog(8192, 0);
         for (int i = 0; i < CompactionPlan.FAN; i++) {
             plain.add(new byte[] {(byte) i}, true);
             ArchiveRuns.publish(files, plain, i, i + 1, ArchiveCodec.NONE);
         }
+        return plain;
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aMergeThatMayBeStoredLateIsRepeatedBeforeAnyOtherOne(boolean isKilled) throws IOException {
+        StoredLog plain = publishFan();
         RunName begun = RunMerger.name(runs(files));
         LateFiles store = new LateFiles(files);
         Compaction failed = compaction(store, Duration.ZERO);
@@ -304,11 +310,7 @@ class CompactionTest {
 
     @Test
     void aMergeThatWasStoredLateIsNotRepeated() throws IOException {
-        StoredLog plain = new StoredLog(8192, 0);
-        for (int i = 0; i < CompactionPlan.FAN; i++) {
-            plain.add(new byte[] {(byte) i}, true);
-            ArchiveRuns.publish(files, plain, i, i + 1, ArchiveCodec.NONE);
-        }
+        publishFan();
         RunName begun = RunMerger.name(runs(files));
         LateFiles store = new LateFiles(files);
         assertThrows(IOException.class, compaction(store, Duration.ZERO)::step);

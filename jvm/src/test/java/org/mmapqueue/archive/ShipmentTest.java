@@ -318,15 +318,21 @@ class ShipmentTest {
         assertEquals(22, source.committedOffset());
     }
 
-    @Test
-    void aKillBetweenTheGapAndItsRunShipsTheSame() throws IOException {
+    // Records 5 to 9 are dropped, 10 to 19 are collected, and nothing of them is stored.
+    private Shipment collectedAfterADrop(FailingFiles files) throws IOException {
         ship(5);
         source.pushTo(20);
         source.ack(10);
         source.retainsFrom(10);
-        FailingFiles files = new FailingFiles(local());
         Shipment shipment = Shipment.resume(source, files, OPTIONS);
         shipment.collect();
+        return shipment;
+    }
+
+    @Test
+    void aKillBetweenTheGapAndItsRunShipsTheSame() throws IOException {
+        FailingFiles files = new FailingFiles(local());
+        Shipment shipment = collectedAfterADrop(files);
         AtomicInteger creations = new AtomicInteger(2); // after the check and the gap
         files.fail(() -> creations.getAndDecrement() == 0, () -> false);
         assertThrows(IOException.class, shipment::store);
@@ -338,13 +344,8 @@ class ShipmentTest {
 
     @Test
     void aKillAfterTheGapWasStoredLeavesItKnownInTheQueuesDirectory() throws IOException {
-        ship(5);
-        source.pushTo(20);
-        source.ack(10);
-        source.retainsFrom(10);
         FailingFiles files = new FailingFiles(local());
-        Shipment shipment = Shipment.resume(source, files, OPTIONS);
-        shipment.collect();
+        Shipment shipment = collectedAfterADrop(files);
         AtomicInteger calls = new AtomicInteger(1); // after the check
         files.fail(() -> false, () -> calls.getAndDecrement() == 0);
         assertThrows(IOException.class, shipment::store);

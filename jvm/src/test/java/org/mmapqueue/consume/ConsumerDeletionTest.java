@@ -118,16 +118,20 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         assertEquals(List.of("default"), queue.consumers());
     }
 
-    /** The page is marked, and its file cannot be deleted: a consumer that is created then was taken for this one. */
-    @Test
-    void aConsumerWithAFileThatCannotBeDeletedIsGone() {
-        FaultyStorage storage = new FaultyStorage();
+    private QueueCore openOn(FaultyStorage storage) {
         QueueConfig config = QueueConfig.builder(directory.resolveSibling("faulty"))
                 .segmentSize(4096)
                 .queueCapacitySegments(6)
                 .maxEventSize(1000)
                 .build();
-        QueueCore core = Cores.open(config, storage);
+        return Cores.open(config, storage);
+    }
+
+    /** The page is marked, and its file cannot be deleted: a consumer that is created then was taken for this one. */
+    @Test
+    void aConsumerWithAFileThatCannotBeDeletedIsGone() {
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore core = openOn(storage);
         try {
             core.createConsumer("slow", StartAt.EARLIEST);
             core.writer().push(new byte[100], 0, 100);
@@ -146,12 +150,7 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
     @Test
     void aConsumerIsDeletedOnAFullDiskWithRecordsInFlight() {
         FaultyStorage storage = new FaultyStorage();
-        QueueConfig config = QueueConfig.builder(directory.resolveSibling("full"))
-                .segmentSize(4096)
-                .queueCapacitySegments(6)
-                .maxEventSize(1000)
-                .build();
-        QueueCore core = Cores.open(config, storage);
+        QueueCore core = openOn(storage);
         try {
             core.createConsumer("slow", StartAt.EARLIEST);
             core.writer().push(new byte[100], 0, 100);
