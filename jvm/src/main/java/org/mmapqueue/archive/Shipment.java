@@ -275,9 +275,8 @@ final class Shipment {
     private void storeGap() throws IOException {
         GapName dropped = gap;
         if (dropped != null) {
-            // Before the ack, so that nobody takes the records for shipped. Before the gap: a shipper that finds it in
-            // the
-            // archive stores nothing more of it.
+            // Before the ack, so that nobody takes the records for shipped. Before the gap: a shipper that finds it
+            // in the archive stores nothing more of it.
             source.writeLink(source.readLink().orElseThrow().withGap(dropped.first(), dropped.end()));
             byte[] content = ArchiveText.encode(Map.of("created", Archive.now().toString()));
             archive.files().create(dropped.file(partition.id()), out -> out.write(content));
