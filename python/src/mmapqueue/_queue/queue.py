@@ -137,8 +137,8 @@ class Queue(Reading[Value]):
                 timedelta, or a string such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
                 visibility_timeout. A kill before the ack is sent redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or strings such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or strings such as "250ms" or "7d". `capacity`, a size, is what the
-                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
+                are timedeltas, strings such as "250ms" or "7d", or 0. `capacity`, a size, is what the queue holds at
+                most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with; prefetch or ack_linger

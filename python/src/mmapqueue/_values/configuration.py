@@ -54,7 +54,8 @@ class Configuration(TypedDict, total=False):
             logs it, and lists it in `Queue.damaged_ranges`.
         retain_ms: The time for which acked records are retained; 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
-        gc_on_idle: The time without a push after which ring files without retained records are deleted; 0 for never.
+        gc_on_idle: The time without pushes and acks after which ring files without retained records are deleted; 0 for
+            never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
         archive_uri: The archive to which this process ships durable records: a directory that many hosts share, as a

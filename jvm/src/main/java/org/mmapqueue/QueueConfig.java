@@ -208,7 +208,7 @@ public final class QueueConfig {
         }
 
         /**
-         * Whether each record stores when it was pushed (8 bytes).
+         * Whether each record stores when it was pushed. It takes no more space.
          *
          * @param stored true to store it
          * @return this
@@ -342,7 +342,7 @@ public final class QueueConfig {
         /**
          * When ring files without retained records are deleted.
          *
-         * @param idle the time without a push; zero for never
+         * @param idle the time without pushes and acks; zero for never
          * @return this
          */
         public Builder gcOnIdle(Duration idle) {

@@ -57,7 +57,7 @@ def ship(
         raise typer.BadParameter("--json needs --once")
     archive = location("--to", to)
     archive_jars.add(archive, codec, classpath)
-    # A number alone is seconds, as in all commands; that of a key would be milliseconds.
+    # Keys of the configuration: times with a unit.
     time = time_span("--period", period)
     options = Configuration(archive_uri=archive, ship_period=time, ship_bytes=size, archive_codec=codec)
     if retain is not None:
