@@ -157,7 +157,7 @@ class Undecodable(MmapQueueError, ValueError):
 
 
 class Dropped(MmapQueueError):
-    """Records were dropped for a consumer: its lag exceeded max_consumer_lag. Its next call continues after them.
+    """Records were dropped for a consumer, by max_consumer_lag or max_age. Its next call continues after them.
 
     Attributes:
         first: The offset of the first dropped record.
