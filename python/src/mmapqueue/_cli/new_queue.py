@@ -19,7 +19,6 @@ _STORED = (
     "timestamps",
     "retain_ms",
     "retain_bytes",
-    "file_mode",
 )
 
 Capacity = Annotated[str | None, typer.Option(metavar="SIZE", help="Bytes of the ring, such as 10g; 512m by default.")]
