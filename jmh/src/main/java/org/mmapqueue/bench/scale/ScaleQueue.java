@@ -10,11 +10,11 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
 /**
- * A queue of 1 KiB records, with its defaults except for segments and capacity.
+ * A queue of 1 KiB records, with its defaults except for segments, capacity and the limit of mapped segments.
  */
 final class ScaleQueue implements MessageHandler, AutoCloseable {
     static final int PAYLOAD = 1024;
-    /** The queue's default. */
+    /** Few, so that memory shows what grows with the queue. */
     static final int MAPPED = 10;
 
     static final int ACK_EVERY = 256;
