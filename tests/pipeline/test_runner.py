@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+import mmapqueue
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
-from mmapqueue.pipeline.config import Gather, Pipeline
+from mmapqueue.pipeline.config import Gather, Pipeline, QueueSettings
 from mmapqueue.pipeline.plugins import Filter, Sender, SenderContext
 from mmapqueue.pipeline.process.filters import Explode, Where
 from mmapqueue.pipeline.process.queues import queue_ids
@@ -168,6 +169,30 @@ def test_undecodable_records_have_a_queue_when_the_pipe_says_nothing(
         f"p.dead_letter: 1 undecodable records in micro-batch 0, stored in {tmp_path / 'queue.dead'}; " in caplog.text
     )
     until(lambda: output(telemetry, "undecodable") == {"dead_letter": 1}, "not counted")
+    telemetry.detach()
+
+
+@pytest.mark.parametrize("on_damage", ["skip", "error"])
+def test_a_sender_goes_on_behind_what_the_queue_has_dropped_for_it(
+    spark: Any, tmp_path: Path, on_damage: Literal["skip", "error"]
+) -> None:
+    keys: dict[str, Any] = {"capacity": 1 << 20, "segment_size": 64 << 10, "max_event_size": 32 << 10}
+    keys["max_consumer_lag"] = 256 << 10
+    given = pipeline(tmp_path, archive(tmp_path), dead_letter=False).pipes[0]
+    changes = {"queue": QueueSettings(dir=tmp_path / "queue", **keys), "on_damage": on_damage}
+    configured = Pipeline(name="test", pipes=(given.model_copy(update=changes),))
+    telemetry = ProcessTelemetry(configured)
+    for first, end in ((0, 10), (10, 20_000), (20_000, 20_010)):
+        with mmapqueue.Queue(tmp_path / "queue", lock_timeout=30, **keys) as queue:
+            queue.push_many(lines(end - first, first))
+        process(spark, configured, telemetry)
+    sent = sorted(int(each.split()[1]) for each in parquet(spark, tmp_path / "out"))
+    lost = sent[10] - 10
+    assert lost > 0
+    assert sent == [*range(10), *range(10 + lost, 20_010)]
+    until(lambda: output(telemetry, "success") == {"archive": len(sent)}, "not sent")
+    assert output(telemetry, "dropped") == {"archive": lost}
+    assert output(telemetry, "damaged") == {}
     telemetry.detach()
 
 

@@ -20,7 +20,7 @@ from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
 from mmapqueue.pipeline._page import LivePage
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.backlog import Lag, lags
-from mmapqueue.pipeline.process.damage import damaged
+from mmapqueue.pipeline.process.damage import damaged, dropped
 from mmapqueue.pipeline.process.queues import opened
 from mmapqueue.pipeline.process.too_large import too_large
 from mmapqueue.pipeline.process.undecodable import undecodable
@@ -61,6 +61,8 @@ class ProcessTelemetry:
         self.change(pipeline)
         #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
+        #: The number of records that each of these was too late for, by run id.
+        self._dropped: dict[str, int] = {}
         #: What keeps queries from going on, by name: an outage of the receiver, or the error of the last run.
         self._outages: dict[str, str] = {}
         self._failures: dict[str, str] = {}
@@ -182,8 +184,11 @@ class ProcessTelemetry:
             if counts:
                 rows = progress["sink"].get("numOutputRows", -1)
                 self._sent.add((pipe, "success", sender), rows if rows >= 0 else records)
-        lost = damaged(progress, self._checkpoints[progress["name"]])
-        if lost:
+        gone = self._dropped_since(progress)
+        if gone:
+            self._sent.add((pipe, "dropped", sender), gone)
+        lost = damaged(progress, self._checkpoints[progress["name"]]) - gone
+        if lost > 0:
             self._sent.add((pipe, "damaged", sender), lost)
         larger = too_large(progress)
         if larger:
@@ -192,10 +197,19 @@ class ProcessTelemetry:
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)
 
+    def _dropped_since(self, progress: dict[str, Any]) -> int:
+        """The number of records that were found dropped since the progress before."""
+        total = dropped(progress)
+        with self._lock:
+            before = self._dropped.get(progress["runId"], 0)
+            self._dropped[progress["runId"]] = total
+        return max(0, total - before)
+
     def terminated(self, event: QueryTerminatedEvent) -> None:
         """Notes that a query has ended, and counts a failure."""
         with self._lock:
             name = self._running.pop(str(event.runId), None)
+            self._dropped.pop(str(event.runId), None)
             if name is not None:
                 self._outages.pop(name, None)
                 if event.exception is not None:

@@ -1,4 +1,4 @@
-"""Counts the damaged records that a query has skipped: those of its range of offsets that were not read."""
+"""Counts the records of a query's range of offsets that were not read: damaged ones, and dropped ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NAME = "read"
+#: The figure of the source, which counts from the start of the query on.
+_DROPPED = "dropped_records_total"
 #: Beginning of the names of the source's own files in a checkpoint.
 _ORIGIN = "queue-"
 
@@ -22,11 +24,16 @@ def observed(rows: DataFrame) -> DataFrame:
     return rows.observe(_NAME, sf.count(sf.lit(1)).alias("records"))
 
 
+def dropped(progress: Mapping[str, Any]) -> int:
+    """The number of records that the queue has dropped before the query came to them, since the query's start."""
+    return sum(int((each.get("metrics") or {}).get(_DROPPED, 0)) for each in progress["sources"])
+
+
 def damaged(progress: Mapping[str, Any], checkpoint: Path) -> int:
-    """The number of records that a micro-batch has skipped, from its progress as parsed JSON.
+    """The number of records that a micro-batch has not read: damaged and dropped ones.
 
     Args:
-        progress: The progress of a query with `observed` rows; 0 for any other.
+        progress: The progress, as parsed JSON, of a query with `observed` rows; 0 for any other.
         checkpoint: The query's checkpoint, which has the offsets before the first micro-batch.
     """
     seen = (progress.get("observedMetrics") or {}).get(_NAME)

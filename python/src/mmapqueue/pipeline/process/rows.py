@@ -123,6 +123,9 @@ def _events(spark: SparkSession, pipe: Pipe, consumer: str, batch: Batch, batch_
         "max_offsets_per_trigger": batch.max_records,
         "max_bytes_per_trigger": min(filter(None, (batch.max_bytes, batch_bytes)), default=None),
     }
+    if pipe.queue.max_consumer_lag or pipe.queue.max_age:
+        # What the queue drops for a sender that lags is lost as configured: an error would come again at each restart.
+        source["fail_on_data_loss"] = False
     if pipe.on_full == "overflow":
         # The consumer is older than the query, and the oldest record of the ring may be after its position.
         source["starting_offsets"] = "committed"
