@@ -221,6 +221,14 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert [name(page) for page in PAGES if page not in listed] == []
 
 
+def test_the_index_lists_all_pages_by_task() -> None:
+    """Each, or the index of its directory."""
+    links = re.findall(r"\]\(([^)#]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8"))
+    listed = {DOCS / link for link in links}
+    pages = [page for page in PAGES if page.name != "index.md" and not listed & {page, page.parent / "index.md"}]
+    assert [name(page) for page in pages] == []
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page != DOCS / "index.md"], ids=name)
 def test_every_page_says_first_for_whom_it_is(page: Path) -> None:
     title, blank, first, *_ = page.read_text(encoding="utf-8").splitlines()
