@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Gather:
         directory: Its queue.
         process: The process.
         file: Its configuration.
+        log: Its log.
         grpc_address, http_address: Its servers.
         grpc: Channel to its gRPC server.
     """
@@ -54,6 +55,7 @@ class Gather:
         self.directory = directory
         self.process = process
         self.file = directory.parent / "shop.yaml"
+        self.log = directory.parent / "gather.log"
         self.grpc_address, self.http_address = found[1], found[2]
         self.grpc = grpc.insecure_channel(found[1])
         self._url = f"http://{found[2]}"
@@ -98,7 +100,12 @@ class Gather:
 
 @contextlib.contextmanager
 def gathering(
-    directory: Path, capacity: str = "32m", keys: str = "", max_message_size: str = "64k"
+    directory: Path,
+    capacity: str = "32m",
+    keys: str = "",
+    max_message_size: str = "64k",
+    further: str = "",
+    arguments: Sequence[str] = (),
 ) -> Iterator[Gather]:
     """Starts gather and kills it in the end, its JVM included.
 
@@ -107,17 +114,20 @@ def gathering(
         capacity: Of the queue.
         keys: Further keys of the queue.
         max_message_size: Of both servers.
+        further: Further lines of the configuration.
+        arguments: Further arguments of the command.
     """
     file = directory / "shop.yaml"
     sizes = {"max_message_size": max_message_size, "max_event_size": "128k" if max_message_size == "64k" else "8m"}
-    file.write_text(_CONFIG.format(capacity=capacity, keys=f", {keys}" if keys else "", **sizes))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mmapqueue", "gather", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    file.write_text(_CONFIG.format(capacity=capacity, keys=f", {keys}" if keys else "", **sizes) + further)
+    with (directory / "gather.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mmapqueue", "gather", str(file), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
     try:
         gather = Gather(process, directory / "queue")
         with gather.grpc:

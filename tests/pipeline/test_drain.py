@@ -43,6 +43,29 @@ def read_answer(client: socket.socket) -> bytes:
     return data
 
 
+def test_a_further_signal_to_a_supervised_process_breaks_no_request(tmp_path: Path) -> None:
+    """The end of its supervisor during a stop is such a signal. A kill of the supervisor's ends it at once."""
+    arguments = ("--parent", str(os.getpid()))
+    body = request("1")
+    head = (
+        "POST /v1/logs HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+        f"Content-Type: application/x-protobuf\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with gathering(tmp_path, further="gather: {stop_within: 10m}\n", arguments=arguments) as gather:
+        host, _, port = gather.http_address.rpartition(":")
+        with socket.create_connection((host, int(port)), SECONDS) as client:
+            client.sendall(head.encode())
+            assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            for _ in range(2):
+                gather.process.send_signal(signal.SIGTERM)
+                assert conftest.eventually(lambda: "stopping: " in gather.log.read_text(), SECONDS)
+            client.sendall(body)
+            answer = read_answer(client)
+        assert gather.process.wait(SECONDS) == 0
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert stored(tmp_path / "queue") == [body]
+
+
 def test_a_stopping_http_server_answers_requests_on_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "_QUIET", SECONDS)
     with Echoing() as serving:

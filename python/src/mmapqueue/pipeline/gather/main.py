@@ -75,7 +75,9 @@ def run(
         with contextlib.suppress(ValueError, ConfigFileError):
             pipeline = _gathered(file, pipeline, {})
     addresses = listen or {}
-    running = _Gathering(_listening(pipeline, addresses), file, partition, addresses, watch=watch)
+    running = _Gathering(
+        _listening(pipeline, addresses), file, partition, addresses, supervised=parent is not None, watch=watch
+    )
     return uvloop.run(running.run())
 
 
@@ -98,12 +100,20 @@ class _Gathering:
     """The agent of this process, and what reloads and stops it."""
 
     def __init__(
-        self, pipeline: Pipeline, file: str, partition: int | None, addresses: Mapping[str, str], *, watch: bool
+        self,
+        pipeline: Pipeline,
+        file: str,
+        partition: int | None,
+        addresses: Mapping[str, str],
+        *,
+        supervised: bool,
+        watch: bool,
     ) -> None:
         self._pipeline = pipeline
         self._file = file
         self._partition = partition or 0
         self._addresses = addresses
+        self._supervised = supervised
         self._stop = asyncio.Event()
         #: Held by what changes the agent.
         self._changing = asyncio.Lock()
@@ -115,7 +125,7 @@ class _Gathering:
         )
 
     async def run(self) -> int:
-        with _handled_signals(self._stop, self._control):
+        with _handled_signals(self._stop, self._control, supervised=self._supervised):
             await self._serve(self._pipeline, self._partition, self._stop)
         return 0
 
@@ -252,13 +262,19 @@ def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
 
 
 @contextlib.contextmanager
-def _handled_signals(stop: asyncio.Event, control: Control) -> Iterator[None]:
-    """Sets the event at the first signal that stops; a second one ends the process at once. Reloads by SIGHUP."""
+def _handled_signals(stop: asyncio.Event, control: Control, *, supervised: bool) -> Iterator[None]:
+    """Sets the event at the first signal that stops; a second one ends the process at once. Reloads by SIGHUP.
+
+    A supervisor kills a process that is to end at once. So a further signal to a supervised one asks for the same stop:
+    the supervisor stops what it restarts, it ends during a stop, or a service manager signals all processes.
+    """
     loop = asyncio.get_running_loop()
 
     def handle(number: int) -> None:
         if not stop.is_set():
             stop.set()
+            return
+        if supervised:
             return
         sys.stderr.flush()
         signal.signal(number, signal.SIG_DFL)
