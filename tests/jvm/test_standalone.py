@@ -4,6 +4,7 @@ import contextlib
 import gc
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
@@ -108,6 +109,37 @@ def test_it_ends_in_order_where_that_takes_a_moment(script: Script, open_queue: 
     assert eventually(lambda: not is_running(jvm))
     # Closed in order, and not recovered.
     assert open_queue().stats().epoch == 1
+
+
+#: What service managers and terminals send to all processes of a program.
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+def ignored(pid: int) -> set[int]:
+    """The signals that a process ignores."""
+    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return {number for number in range(1, 65) if int(found[1], 16) >> (number - 1) & 1}
+
+
+def test_it_leaves_signals_to_its_process(script: Script) -> None:
+    process = script.start(
+        START
+        + """
+    print(jvm, flush=True)
+    sys.stdin.readline()
+    print(queue.push(b"x"))
+    queue.close()
+    """,
+        script.directory / "queue",
+    )
+    jvm = int(first_line(process))
+    assert eventually(lambda: ignored(jvm).issuperset(SIGNALS))
+    for number in SIGNALS:
+        os.kill(jvm, number)
+    out, err = process.communicate("go\n", timeout=60)
+    assert (process.returncode, out, err) == (0, "0\n", "")
+    assert not is_running(jvm)
 
 
 def test_a_child_does_not_keep_it_alive(script: Script) -> None:

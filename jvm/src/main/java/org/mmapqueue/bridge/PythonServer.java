@@ -9,6 +9,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -17,7 +18,8 @@ import java.util.concurrent.locks.LockSupport;
  * The main program of a JVM that a Python process starts for itself. The two share a pipe, stdin: its first line is the
  * token that clients must send, and its end is the end of the owner, also after a kill. The JVM then exits; if its
  * shutdown hooks have not ended after a grace period, it halts, whatever its threads do: a JVM without an owner must not
- * keep the locks of its queues.
+ * keep the locks of its queues. No signal but a kill ends it before: a service manager signals all processes of a service,
+ * and the owner needs its JVM for the end of its work.
  *
  * <p>The line with the port begins with {@link #READY}. Agents and options of the JVM may print other lines before.
  */
@@ -46,6 +48,7 @@ public final class PythonServer {
             String token = firstLine(owner);
             if (!token.isEmpty()) {
                 announce(start(token));
+                leaveSignalsToOwner();
                 if (arguments.length > 1) {
                     startWarmUp(arguments[1]);
                 }
@@ -87,6 +90,22 @@ public final class PythonServer {
         OutputStream out = new FileOutputStream(FileDescriptor.out);
         // Another line may have no end yet.
         out.write(("\n" + READY + port + "\n").getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /** Ignores the signals that would end this JVM. By reflection, as javac warns of these classes. */
+    @SuppressWarnings("EmptyCatch") // a JRE without the module, a system without the signal, a JVM that handles none
+    private static void leaveSignalsToOwner() {
+        for (String name : List.of("HUP", "INT", "TERM")) {
+            try {
+                Class<?> type = Class.forName("sun.misc.Signal");
+                Class<?> handler = Class.forName("sun.misc.SignalHandler");
+                Object signal = type.getConstructor(String.class).newInstance(name);
+                Object ignore = handler.getField("SIG_IGN").get(null);
+                type.getMethod("handle", type, handler).invoke(null, signal, ignore);
+            } catch (ReflectiveOperationException e) {
+                // It ends with the signal, as any JVM does.
+            }
+        }
     }
 
     /** Loads and links the classes that reading a queue needs, while the owner has yet to make its first call. */
