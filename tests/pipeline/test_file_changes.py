@@ -326,6 +326,26 @@ def test_a_file_that_cannot_be_read_stops_nothing(log: Path, make: Make, monkeyp
     assert texts(steps.inbox.records) == [b"2", b"1"]
 
 
+def test_a_renamed_file_that_could_not_be_read_is_tried_again(
+    log: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write_bytes(b"1\n")
+    steps = make(paths=[str(log)])
+    steps.look()
+    append(log, b"2\n")
+    log.rename(log.with_name("app.log.1"))
+
+    def refuse(tail: _tail.Tail, *_: object) -> None:
+        raise OSError(5, "Input/output error", str(tail.path))
+
+    monkeypatch.setattr(_tail.Tail, "read", refuse)
+    steps.look()
+    assert steps.host.counted == [("fail", 1)]
+    monkeypatch.undo()
+    steps.look()
+    assert texts(steps.inbox.records) == [b"1", b"2"]
+
+
 @pytest.mark.parametrize(
     "options",
     [

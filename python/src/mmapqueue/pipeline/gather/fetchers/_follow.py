@@ -218,7 +218,8 @@ class Follower:
                 self._refused.pop(tail.path, None)
             except BaseException as error:
                 if not isinstance(error, FileNotFoundError):
-                    self._drop(tail.key)
+                    # And not missing: the next scan looks for it, also where no path names it.
+                    self.tails.pop(tail.key).close()
                 self._refuse(tail.path, error)
         quiet = self._options.close_after.total_seconds()
         for tail in [each for each in self.tails.values() if each.finished(quiet)]:
