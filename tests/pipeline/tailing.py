@@ -93,7 +93,7 @@ class Steps:
 
     def stop(self) -> None:
         if self.follower is not None:
-            self.follower.close()
+            self._do("close")
             self.follower = None
 
     def look(self) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent, PipeHost
+from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
+from mmapqueue.pipeline.gather.http_server import HttpServer
 from mmapqueue.pipeline.gather.receivers.statsd import StatsdReceiver
 
 from .configuring import load_text
@@ -80,5 +82,40 @@ def test_receivers_that_are_replaced_stop_side_by_side(tmp_path: Path, monkeypat
             for port in ports:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), SECONDS))
+
+
+FETCHING = """\
+servers: [{name: web, type: http, listen: "127.0.0.1:0"}]
+pipes:
+- name: logs
+  queue: {dir: q, capacity: 8m, segment_size: 64k}
+  receivers: [{type: otlp, server: web}]
+  fetchers: [{type: files, paths: [none]}]
+"""
+
+
+def test_servers_stop_beside_a_fetcher_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = HttpServer.stop
+
+    async def run() -> None:
+        running, stopped = asyncio.Event(), asyncio.Event()
+
+        async def fetch(*_: object) -> None:
+            running.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await stopped.wait()
+
+        async def stop_server(server: HttpServer, seconds: float) -> None:
+            await stop(server, seconds)
+            stopped.set()
+
+        monkeypatch.setattr(FileFetcher, "run", fetch)
+        monkeypatch.setattr(HttpServer, "stop", stop_server)
+        async with Agent(load_text(tmp_path, FETCHING)):
+            await running.wait()
 
     asyncio.run(asyncio.wait_for(run(), SECONDS))

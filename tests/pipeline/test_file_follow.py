@@ -14,10 +14,10 @@ import pytest
 
 import mmapqueue
 from conftest import LONG, Open, Script, data, kill_with_children
-from mmapqueue.pipeline.gather.fetchers import _follow, _notice
+from mmapqueue.pipeline.gather.fetchers import _follow, _notice, _tail
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 from mmapqueue.pipeline.gather.inbox import QueueInbox
-from pipeline.tailing import FakeHost, append, texts
+from pipeline.tailing import FakeHost, MemoryInbox, append, texts
 
 
 def followed(queue: mmapqueue.Queue, files: Path, steps: Iterable[Callable[[], object]]) -> None:
@@ -49,6 +49,30 @@ def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
 
     followed(queue, log, (lambda: append(log, b"2\n"), rename_and_append, lambda: log.write_bytes(b"4\n")))
     assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4"]
+
+
+def test_its_stop_waits_for_a_read_beside_the_event_loop(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, go = threading.Event(), threading.Event()
+
+    def read(*_: object) -> None:
+        reading.set()
+        go.wait(60)
+
+    async def stop() -> None:
+        follower = _follow.Follower(FileFetcher(paths=(str(log),)), FakeHost(MemoryInbox()))
+        task = asyncio.create_task(follower.run())
+        await asyncio.to_thread(reading.wait, 60)
+        task.cancel()
+        while not follower._reader._shutdown:
+            await asyncio.sleep(0.01)
+        assert not task.done()
+        go.set()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    monkeypatch.setattr(_tail.Tail, "read", read)
+    log.write_bytes(b"1\n")
+    asyncio.run(stop())
 
 
 def test_it_goes_on_beside_a_name_that_is_not_utf8(
@@ -126,7 +150,7 @@ def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open
         await follower.start()
         while await follower.turn():
             pass
-        follower.close()
+        await follower.close()
         await inbox.close()
 
     asyncio.run(finish())

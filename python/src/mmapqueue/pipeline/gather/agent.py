@@ -315,14 +315,15 @@ class Agent:
         pipes: list[str],
         seconds: float,
     ) -> None:
-        """Stops parts: fetchers, then servers, so that events they have taken are still pushed, and the queues last."""
+        """Stops parts: fetchers and servers, so that events they have taken are still pushed, and the queues last."""
         async with AsyncExitStack() as stack:
             for name in pipes:
                 stack.push_async_callback(self._close_pipe, name)
             # At once: the queue may be full, and each of them waits for some seconds then.
             stack.push_async_callback(_all, [each.plugin.stop() for each in receivers])
-            stack.push_async_callback(_all, [each.running.stop(seconds) for each in servers])
-            stack.push_async_callback(_all, [_cancel(each.task) for each in fetchers if each.task is not None])
+            # Fetchers beside them: one may wait for a file system.
+            cancelled = [_cancel(each.task) for each in fetchers if each.task is not None]
+            stack.push_async_callback(_all, [*cancelled, *[each.running.stop(seconds) for each in servers]])
 
     async def _close_pipe(self, name: str) -> None:
         host, inbox = self.pipes.pop(name), self._inboxes.pop(name)

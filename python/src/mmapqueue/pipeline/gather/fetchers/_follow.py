@@ -88,11 +88,11 @@ class Follower:
                     await notice.watch(await self.scan())
         finally:
             await notice.stop()
-            self.close()
+            await self.close()
 
-    def close(self) -> None:
-        """Closes the files."""
-        self._reader.shutdown()
+    async def close(self) -> None:
+        """Closes the files, once the thread has ended its work on them, which may take long."""
+        await asyncio.get_running_loop().run_in_executor(None, self._reader.shutdown)
         for tail in self.tails.values():
             tail.close()
 
