@@ -59,6 +59,25 @@ def test_a_program_that_cannot_be_started_at_first_ends_all(caplog: pytest.LogCa
     assert "gather 0 cannot be kept running" in caplog.text
 
 
+#: Prints a line as long as a plugin may print, and is ready then.
+TALKATIVE = """
+import signal
+print("x" * (1 << 20))
+print("ready:", flush=True)
+signal.pause()
+"""
+
+
+def test_a_very_long_line_of_a_child_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def stop(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    child = Child("gather 0", [sys.executable, "-c", TALKATIVE])
+    assert asyncio.run(Supervisor([[child]], stop).run()) == 0
+    assert child.ready
+    assert "cannot be kept running" not in caplog.text
+
+
 #: Is ready long before it has a handler of SIGHUP, and ends when it got one, with a line.
 RELOADED = """
 import os, signal, sys

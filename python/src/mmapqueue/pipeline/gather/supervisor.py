@@ -371,8 +371,14 @@ class Supervisor:
             raise _NotStarted from error
 
     async def _listen(self, child: Child, stdout: asyncio.StreamReader, group: int) -> None:
-        """Passes on what a child prints."""
-        async for line in stdout:
+        """Passes on what a child prints. A very long line, which a plugin may print, loses its beginning."""
+        while True:
+            try:
+                line = await stdout.readline()
+            except ValueError:  # The reader has discarded what it had of the line.
+                continue
+            if not line:
+                return
             if not line.startswith(_READY):
                 sys.stdout.write(line.decode(errors="replace"))
                 sys.stdout.flush()
