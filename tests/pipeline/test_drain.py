@@ -7,12 +7,13 @@ import socket
 import threading
 from pathlib import Path
 
+import grpc
 import pytest
 
 import conftest
-from mmapqueue.pipeline.gather import http_server, sockets
+from mmapqueue.pipeline.gather import grpc_server, http_server, sockets
 
-from .echoing import Echoing
+from .echoing import ECHO, Echoing
 from .gathering import SECONDS, gathering, request, stored
 from .load_clients import ANSWERED, CLIENTS, Clients
 from .serving import wait_for
@@ -100,6 +101,20 @@ def test_a_stop_ends_requests_that_take_too_long() -> None:
         serving.run(serving.http.stop(0.05))
         # Its rest is missing, so that there is nothing to answer.
         assert read_answer(client) == b""
+
+
+def test_a_stop_holds_no_answer_beyond_the_deadline_of_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if further requests came all the time.
+    monkeypatch.setattr(grpc_server, "_LOOKS", 1 << 30)
+    monkeypatch.setattr(grpc_server, "_SETTLE_WITHIN", SECONDS)
+    with Echoing() as serving, grpc.insecure_channel(serving.grpc_address) as channel:
+        echo = channel.unary_unary(ECHO)
+        assert echo(b"first", timeout=60) == b"first"
+        stopping = serving.submit(serving.grpc.stop(SECONDS))
+        wait_for(lambda: not serving.grpc._answering.is_set())
+        assert echo(b"second", timeout=4) == b"second"
+        monkeypatch.setattr(grpc_server, "_LOOKS", 0)
+        stopping.result(60)
 
 
 def test_the_sockets_of_a_port_are_found() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal, NoReturn, TypeAlias
 from urllib.parse import unquote
 
@@ -14,6 +14,7 @@ from google.rpc.status_pb2 import Status
 
 import mmapqueue
 from mmapqueue.pipeline._grpc import grpc
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server, Tls, require_tls
 from mmapqueue.pipeline.gather.holding import Hold, Holding, Late, Overloaded
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
@@ -217,10 +218,10 @@ class GrpcServer:
                     replies = handler(_measured(messages, hold), Call(path, context))
                     async with aclosing(replies):
                         async for reply in replies:
-                            await self._answering.wait()
+                            await self._released(context)
                             yield reply
             except Exception as error:
-                await self._answering.wait()
+                await self._released(context)
                 await self._fail(context, path, error)
 
         async def take(messages: AsyncIterator[bytes], context: Any) -> Any:
@@ -233,8 +234,7 @@ class GrpcServer:
                     reply = await handler(request, Call(path, context))
             except Exception as error:
                 failure = error
-            if not self._answering.is_set():
-                await self._answering.wait()
+            await self._released(context)
             if failure is not None:
                 await self._fail(context, path, failure)
             return reply
@@ -243,6 +243,18 @@ class GrpcServer:
             return grpc.stream_stream_rpc_method_handler(exchange)
         # A method of one message, too: its handler begins with the headers, so that its message has a time limit.
         return grpc.stream_unary_rpc_method_handler(take)
+
+    async def _released(self, context: Any) -> None:
+        """Waits while answers are held, for half of the time at most that the client still waits for its own.
+
+        A client whose deadline has passed would send again what is stored.
+        """
+        if self._answering.is_set():
+            return
+        left = context.time_remaining()
+        with suppress(asyncio.TimeoutError):
+            async with timeout(None if left is None else left / 2):
+                await self._answering.wait()
 
     async def _fail(self, context: Any, path: str, error: Exception) -> NoReturn:
         """Ends a request with the status for an error."""
