@@ -266,12 +266,19 @@ public final class ConsumerCore implements Closeable {
         return locked(() -> Math.max(0, end - inFlight.next() - inFlight.ackedAhead()) + inFlight.requeued());
     }
 
+    // Repeats the work if the ring has given up what it has read, for the archive.
     private <T> T locked(Callable<T> work) {
         lock.lock();
         try {
-            return work.call();
-        } catch (CorruptException e) {
-            throw explained(e);
+            while (true) {
+                try {
+                    return work.call();
+                } catch (CorruptException e) {
+                    if (!isOvertaken(e)) {
+                        throw explained(e);
+                    }
+                }
+            }
         } catch (RuntimeException e) {
             throw e;
         } catch (Exception | InternalError e) {
@@ -477,10 +484,11 @@ public final class ConsumerCore implements Closeable {
         }
     }
 
-    // Releases the records that the handler did not get, unless the consumer was moved or closed since.
+    // Releases the records that the handler did not get, unless the consumer was moved or closed since. A drop that the
+    // consumer does not know of yet may leave them in flight.
     private void releaseUndelivered(RecordBatch batch) {
         locked(() -> {
-            if (isUsable() && batch.placement() == committed.placements()) {
+            if (!closed && batch.placement() == committed.placements()) {
                 for (int i = batch.delivered(); i < batch.count(); i++) {
                     inFlight.release(batch.offset(i), batch.attempts(i));
                 }
@@ -491,7 +499,7 @@ public final class ConsumerCore implements Closeable {
 
     private void releaseUndelivered(PoppedRecord record) {
         locked(() -> {
-            if (isUsable() && record.placement() == committed.placements()) {
+            if (!closed && record.placement() == committed.placements()) {
                 inFlight.release(record.offset(), record.attempts());
             }
             return null;
@@ -602,7 +610,7 @@ public final class ConsumerCore implements Closeable {
     Message nextDeadLetter() {
         return locked(() -> {
             try {
-                return isUsable() ? fetcher.nextDeadLetter() : null;
+                return keepsInFlight() ? fetcher.nextDeadLetter() : null;
             } catch (NotLoadedException e) {
                 return null; // it is requeued
             } catch (CorruptException e) {
@@ -614,9 +622,9 @@ public final class ConsumerCore implements Closeable {
         });
     }
 
-    /** Acks a record that the dead-letter queue has, unless the consumer was moved, closed or dropped since. */
+    /** Acks a record that the dead-letter queue has, unless it was dropped, or the consumer moved or closed, since. */
     void deadLettered(long offset) {
-        locked(() -> isUsable() && inFlight.isDead(offset) && committed.ack(offset));
+        locked(() -> keepsInFlight() && inFlight.isDead(offset) && committed.ack(offset));
     }
 
     /** Requeues, after a delay, a record that the dead-letter queue did not take. */
@@ -685,6 +693,11 @@ public final class ConsumerCore implements Closeable {
 
     private boolean isUsable() {
         return !closed && !committed.isDropped();
+    }
+
+    // Whether what is in flight stays so: the ring may have given it up for the archive.
+    private boolean keepsInFlight() throws IOException {
+        return !closed && (!committed.isDropped() || committed.overtaken());
     }
 
     // The exception to throw for a failed read. An unexplained fault in a mapping is rethrown unchanged.
