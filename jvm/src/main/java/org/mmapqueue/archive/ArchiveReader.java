@@ -19,6 +19,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.SkippedDamage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,7 +38,8 @@ public final class ArchiveReader implements AutoCloseable {
     private final boolean skipsDamage;
     private final boolean skipsGaps;
     private final BlockArrays arrays;
-    private final SkippedDamage skipped = new SkippedDamage("a reader of an archive");
+    private final GuardedLog untold = new GuardedLog();
+    private final SkippedDamage skipped = new SkippedDamage("a reader of an archive", untold);
     private final long to;
     private List<RunName> runs;
     private @Nullable RunList list;
@@ -282,6 +284,7 @@ public final class ArchiveReader implements AutoCloseable {
         next = Math.min(next, to);
         skipped.add(damage, offset, next);
         offset = next;
+        untold.tell();
     }
 
     private boolean openBlock() throws IOException {

@@ -18,6 +18,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.BatchDelivery;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SkippedDamage;
@@ -53,6 +54,9 @@ public final class ConsumerCore implements Closeable {
     private final String name;
     private final ConsumerCursors cursors;
     private final Fetcher fetcher;
+    /** What calls have to log when they have released the lock. */
+    private final GuardedLog untold = new GuardedLog();
+
     private final Log log;
     private final InFlightFile inFlightFile;
     private volatile Closeable ownership;
@@ -102,9 +106,9 @@ public final class ConsumerCore implements Closeable {
         this.inFlight = new InFlight(delivery, InFlight.clock());
         Drops drops = new Drops(cursors);
         this.damage = new DamagePolicy(
-                delivery.skipsDamage() ? log.damageSkip() : null, drops, new SkippedDamage("consumer " + name));
+                delivery.skipsDamage() ? log.damageSkip() : null, drops, new SkippedDamage("consumer " + name, untold));
         OlderCursor older = new OlderCursor(() -> archive.readAhead(name, delivery.skipsDamage()));
-        this.fetcher = new Fetcher(log.reader(), log.reader(), older, cursors, inFlight, damage);
+        this.fetcher = new Fetcher(log.reader(), log.reader(), older, cursors, inFlight, damage, untold);
         this.committed = new CommittedPosition(name, cursors, log, inFlight, fetcher, damage, drops, archive);
         long position = committed.begin();
         this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
@@ -136,10 +140,12 @@ public final class ConsumerCore implements Closeable {
         } catch (CorruptException | OutOfRangeException e) { // not if the log could not be read
             fault = e.getMessage();
         }
-        if (fault == null) {
+        String why = fault;
+        if (why == null) {
             InFlightFile.restore(image, first, System.currentTimeMillis(), inFlight);
         } else {
-            LOG.warn("the records in flight of consumer {} are redelivered, their file is ignored: {}", name, fault);
+            untold.note(() -> LOG.warn(
+                    "the records in flight of consumer {} are redelivered, their file is ignored: {}", name, why));
         }
     }
 
@@ -363,18 +369,33 @@ public final class ConsumerCore implements Closeable {
         try {
             fetcher.rest();
         } finally {
-            lock.unlock();
+            unlock();
         }
+    }
+
+    // Ends a call that may have something to log, of a caller without a lock.
+    private void unlock() {
+        lock.unlock();
+        tell();
+    }
+
+    /** Logs what calls of a caller with a lock have left to be logged. */
+    public void tell() {
+        untold.tell();
     }
 
     public Message peek() {
         Message found;
-        do {
-            found = locked(() -> {
-                checkUsable();
-                return fetcher.peek();
-            });
-        } while (found == null && awaitOlder(NO_DEADLINE));
+        try {
+            do {
+                found = locked(() -> {
+                    checkUsable();
+                    return fetcher.peek();
+                });
+            } while (found == null && awaitOlder(NO_DEADLINE));
+        } finally {
+            tell();
+        }
         return found;
     }
 
@@ -514,7 +535,7 @@ public final class ConsumerCore implements Closeable {
         } catch (IOException | RuntimeException | InternalError e) {
             return true; // the next pop throws the error
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
@@ -557,7 +578,7 @@ public final class ConsumerCore implements Closeable {
             }
             throw explained(e);
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 

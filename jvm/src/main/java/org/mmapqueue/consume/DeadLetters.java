@@ -10,6 +10,7 @@ import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.meta.MetaPage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -66,13 +67,17 @@ public final class DeadLetters implements Closeable {
             }
             consumer.deadLettered(dead.offset());
             consumer.meters().deadLettered().add(1, dead.data().length);
-            LOG.warn(
-                    "consumer {} has popped record {} {} times and never acked it: it went to {}",
-                    consumer.name(),
-                    dead.offset(),
-                    dead.attempts() - 1,
-                    settings.delivery().deadLetterDir());
+            tell(consumer, dead);
         }
+    }
+
+    private void tell(ConsumerCore consumer, Message dead) {
+        GuardedLog.log(() -> LOG.warn(
+                "consumer {} has popped record {} {} times and never acked it: it went to {}",
+                consumer.name(),
+                dead.offset(),
+                dead.attempts() - 1,
+                settings.delivery().deadLetterDir()));
     }
 
     private Target open() {

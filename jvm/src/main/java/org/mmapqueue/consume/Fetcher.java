@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.Message;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.FoundRecord;
 import org.mmapqueue.log.LogReader;
@@ -38,6 +39,7 @@ final class Fetcher {
     private final ConsumerCursors cursors;
     private final InFlight inFlight;
     private final DamagePolicy damage;
+    private final GuardedLog untold;
     private final AtomicLong readOffset = new AtomicLong();
     private final RecordCounter redelivered = new RecordCounter();
 
@@ -47,6 +49,7 @@ final class Fetcher {
      * @param reader for new records; nothing else uses it
      * @param again for records that were popped before; nothing else uses it
      * @param older for records that the ring has given up; nothing else uses it
+     * @param untold gets what is to be logged
      */
     Fetcher(
             LogReader reader,
@@ -54,13 +57,15 @@ final class Fetcher {
             OlderCursor older,
             ConsumerCursors cursors,
             InFlight inFlight,
-            DamagePolicy damage) {
+            DamagePolicy damage,
+            GuardedLog untold) {
         this.reader = reader;
         this.again = again;
         this.older = older;
         this.cursors = cursors;
         this.inFlight = inFlight;
         this.damage = damage;
+        this.untold = untold;
     }
 
     Geometry geometry() {
@@ -419,7 +424,8 @@ final class Fetcher {
             older.skipped(first, end, damage::lost);
         }
         inFlight.passLost(end, OlderPosition.before(first));
-        LOG.warn("a consumer passes records {} to {}, which the archive does not have", first, end - 1);
+        untold.note(() ->
+                LOG.warn("a consumer passes records {} to {}, which the archive does not have", first, end - 1));
         advanceReader();
         storeReading();
     }
@@ -433,7 +439,8 @@ final class Fetcher {
         }
         inFlight.passLost(end, position());
         storeReading();
-        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, end - 1);
+        untold.note(
+                () -> LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, end - 1));
     }
 
     private void pass(int state) throws IOException {

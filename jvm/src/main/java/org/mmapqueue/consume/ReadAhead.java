@@ -11,6 +11,7 @@ import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.CauseText;
+import org.mmapqueue.io.GuardedLog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -284,7 +285,8 @@ public final class ReadAhead {
     private void failed(Failure why) {
         Failure before = failure;
         if (before == null && why.cause instanceof IOException) {
-            LOG.warn("{} waits for the archive, which is tried again: {}", what, CauseText.of(why.cause));
+            GuardedLog.log(() ->
+                    LOG.warn("{} waits for the archive, which is tried again: {}", what, CauseText.of(why.cause)));
         }
         lock.lock();
         try {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import org.mmapqueue.QueueListener;
+import org.mmapqueue.io.GuardedLog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,7 +52,7 @@ final class OpenQueueListeners {
             try {
                 event.call().run();
             } catch (RuntimeException | Error e) {
-                LOG.warn("a listener failed", e);
+                GuardedLog.log(() -> LOG.warn("a listener failed", e));
             }
         }
     }

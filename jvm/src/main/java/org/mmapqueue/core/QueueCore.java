@@ -33,6 +33,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
@@ -193,6 +194,7 @@ public final class QueueCore {
     public ConsumerCore consumer(String name, StartAt start, Object user) {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log, user));
+        consumer.tell();
         if (!isKnown) {
             if (saver != null) {
                 saver.start();
@@ -406,7 +408,9 @@ public final class QueueCore {
             try {
                 moveDeadLetters(consumer);
             } catch (MmapQueueException e) {
-                LOG.warn("{}", e.getMessage());
+                GuardedLog.log(() -> LOG.warn("{}", e.getMessage()));
+            } catch (RuntimeException | OutOfMemoryError e) { // the caller would not get what it has popped
+                GuardedLog.log(() -> LOG.warn("dead letters of consumer {} were not moved", consumer.name(), e));
             }
         }
     }

@@ -38,6 +38,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.CauseText;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -508,12 +509,12 @@ public final class Shipping {
         if (consumer == null) {
             return;
         }
-        LOG.warn(
+        Closeable lock = consumer.keepOwnership();
+        GuardedLog.log(() -> LOG.warn(
                 "the queue in {} is closed, but consumer {} stays locked: a call of the archive's file system does not"
                         + " return",
                 core.directory(),
-                CONSUMER);
-        Closeable lock = consumer.keepOwnership();
+                CONSUMER));
         own.whenEnded(() -> {
             try {
                 lock.close();

@@ -10,6 +10,7 @@ import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.OpenFiles;
@@ -98,7 +99,8 @@ final class Shutdown {
             if (stopped) {
                 Closing.all(calls.writer, deadLetters, calls.consumers, producers, files.swapper(), files.meta(), lock);
             } else {
-                LOG.error("the queue in {} stays mapped and locked: not all calls could be stopped", directory);
+                GuardedLog.log(() -> LOG.error(
+                        "the queue in {} stays mapped and locked: not all calls could be stopped", directory));
                 Closing.all(deadLetters, calls.consumers);
             }
         } catch (IOException e) {

@@ -5,6 +5,7 @@ import java.util.Deque;
 import java.util.List;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.GuardedLog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,12 +16,17 @@ public final class SkippedDamage {
     private static final int MOST = 1000;
 
     private final String reader;
+    private final GuardedLog untold;
     private final Deque<DamagedRange> ranges = new ArrayDeque<>();
     private long records;
 
-    /** @param reader name of the reader, for log messages */
-    public SkippedDamage(String reader) {
+    /**
+     * @param reader name of the reader, for log messages
+     * @param untold gets them: ranges are skipped under the reader's lock
+     */
+    public SkippedDamage(String reader, GuardedLog untold) {
         this.reader = reader;
+        this.untold = untold;
     }
 
     /** Notes that the records from {@code first} up to, but not including, {@code next} are skipped. */
@@ -35,7 +41,7 @@ public final class SkippedDamage {
         }
         ranges.addLast(range);
         records += range.records();
-        LOG.warn("{} has found damage: {}", reader, range);
+        untold.note(() -> LOG.warn("{} has found damage: {}", reader, range));
     }
 
     /** The number of records that were skipped. */

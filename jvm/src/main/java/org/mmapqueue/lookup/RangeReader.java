@@ -7,6 +7,7 @@ import java.util.function.Consumer;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.BatchDelivery;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
@@ -22,7 +23,8 @@ import org.mmapqueue.log.SkippedDamage;
 public final class RangeReader implements Closeable {
     private final LogReaderV2 reader;
     private final LogCursor cursor;
-    private final SkippedDamage skipped = new SkippedDamage("a reader of a range");
+    private final GuardedLog untold = new GuardedLog();
+    private final SkippedDamage skipped = new SkippedDamage("a reader of a range", untold);
     private final BatchDelivery delivery = new BatchDelivery(this::fetch, this::undelivered);
     private final BooleanSupplier gone;
     private final Consumer<RangeReader> forget;
@@ -55,6 +57,7 @@ public final class RangeReader implements Closeable {
         this.to = to;
         cursor.seek(from);
         cursor.read(to, 0, () -> false);
+        untold.tell();
     }
 
     /** The damaged ranges that were skipped. */
@@ -82,7 +85,11 @@ public final class RangeReader implements Closeable {
             throw new IllegalArgumentException(
                     "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
-        return delivery.deliver(0, maxRecords, maxBytes, own, handler);
+        try {
+            return delivery.deliver(0, maxRecords, maxBytes, own, handler);
+        } finally {
+            untold.tell();
+        }
     }
 
     private synchronized void undelivered(RecordBatch batch) {

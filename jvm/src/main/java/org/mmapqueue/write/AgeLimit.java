@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.lookup.Log;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -105,10 +106,12 @@ final class AgeLimit implements Runnable {
         } catch (IOException | RuntimeException | InternalError e) {
             failure = e.toString();
         }
-        if (failure != null && !failure.equals(fault)) {
-            LOG.warn("not all records older than max_age could be dropped from {}: {}", directory, failure);
+        String why = failure;
+        if (why != null && !why.equals(fault)) {
+            GuardedLog.log(() ->
+                    LOG.warn("not all records older than max_age could be dropped from {}: {}", directory, why));
         }
-        fault = failure;
+        fault = why;
     }
 
     private long sinceOpen(long now) {
@@ -118,11 +121,12 @@ final class AgeLimit implements Runnable {
     private void warnOfJump(long millis, long now) {
         long gained = millis - openMillis - sinceOpen(now);
         if (gained - gainedMillis > JUMP_MILLIS) {
-            LOG.warn(
+            long jump = gained - gainedMillis;
+            GuardedLog.log(() -> LOG.warn(
                     "the clock was set {} ms ahead, or the machine was suspended: max_age does not count that time for"
                             + " records that {} has seen before",
-                    gained - gainedMillis,
-                    directory);
+                    jump,
+                    directory));
         }
         gainedMillis = gained;
     }

@@ -3,10 +3,8 @@ package org.mmapqueue.write;
 import java.io.IOException;
 import java.util.HashSet;
 import java.util.Map;
-import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.GuardedLog;
 import org.mmapqueue.log.DamageSkip;
@@ -34,8 +32,7 @@ final class DroppedRecords {
     private final Swapper swapper;
     private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
     private boolean hasWarned;
-    /** Lines for the log: appenders of the log are the program's code, and may push, so no lock is held for them. */
-    private final Queue<Runnable> untold = new ConcurrentLinkedQueue<>();
+    private final GuardedLog untold = new GuardedLog();
     /** Consumers that were behind the ring at the last look. */
     private final Set<String> behind = new HashSet<>();
 
@@ -47,14 +44,12 @@ final class DroppedRecords {
 
     /** Whether {@link #tell} has something to log. Any thread. */
     boolean hasToTell() {
-        return !untold.isEmpty();
+        return untold.hasToTell();
     }
 
     /** Logs what was dropped since the last call. Any thread, without a lock; exceptions of the log end nothing. */
     void tell() {
-        for (Runnable line = untold.poll(); line != null; line = untold.poll()) {
-            GuardedLog.log(line);
-        }
+        untold.tell();
     }
 
     /** Counts the records dropped for a consumer since the queue was opened, and their bytes in the log. */
@@ -96,7 +91,7 @@ final class DroppedRecords {
             // Logs once until the consumer acknowledges the drop; until then it may lose one segment for each
             // segment written.
             if (!continues && from < next) {
-                untold.add(() -> LOG.warn(
+                untold.note(() -> LOG.warn(
                         "consumer {} {}: records from {} to {} are dropped for it, and more until it continues",
                         consumer.name(),
                         reason,
@@ -135,7 +130,7 @@ final class DroppedRecords {
         }
         if (behind.add(consumer.name())) {
             long first = cursors.unackedOffset();
-            untold.add(() -> LOG.info(
+            untold.note(() -> LOG.info(
                     "consumer {} is behind the ring: it reads on in the archive, from record {}",
                     consumer.name(),
                     first));
@@ -165,7 +160,7 @@ final class DroppedRecords {
     private void warnOfDropWithoutConsumer(long position, String reason) {
         if (!hasWarned) {
             hasWarned = true;
-            untold.add(() -> LOG.warn(
+            untold.note(() -> LOG.warn(
                     "the queue, which has no consumer, {}: records before position {} are dropped, and more until it"
                             + " has one",
                     reason,

@@ -32,6 +32,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
+import org.mmapqueue.support.LogHook;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
@@ -232,6 +233,23 @@ class DeadLetterTest {
         assertEquals(1, consumer.pop().offset());
         assertLetters(0);
         assertEquals(1, consumer.committedOffset());
+    }
+
+    /** The pop that moves a record returns its own: nobody else would get that. */
+    @Test
+    void anExceptionOfTheLogFailsNeitherAPopNorANack() {
+        Consumer consumer = open(config(1));
+        push(3);
+        consumer.pop();
+        queue.close();
+        try (LogHook hook = LogHook.throwing(DeadLetters.class)) {
+            consumer = open(config(1));
+            assertEquals(1, consumer.pop().offset());
+            consumer.nack(1);
+            assertEquals(2, hook.lines());
+        }
+        assertLetters(0, 1);
+        assertEquals(2, consumer.committedOffset());
     }
 
     /** They do not count as in flight, so they must not block further pops. */

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.LogHook;
 import org.mmapqueue.support.Waiting;
 
 /** The loader of records that only the archive has. */
@@ -91,6 +92,21 @@ class ReadAheadTest {
         fails = false;
         Waiting.until("it goes on", () -> reads.contains(2L * CHUNK));
         ahead.get().end();
+    }
+
+    /** Without its thread, calls would look for the record again and again. */
+    @Test
+    void anExceptionOfTheLogEndsNoThread() {
+        fails = true;
+        ReadAhead ahead = open(() -> {});
+        ahead.range(0, 100);
+        try (LogHook hook = LogHook.throwing(ReadAhead.class)) {
+            assertThrows(ArchiveUnavailableException.class, () -> ahead.await(0, 0));
+            assertEquals(1, hook.lines());
+        }
+        fails = false;
+        Waiting.until("it goes on", () -> ahead.isLoaded(0));
+        ahead.end();
     }
 
     @Test

@@ -23,6 +23,7 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.LogHook;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.repair.Repairer;
@@ -208,6 +209,28 @@ class AgeLimitTest {
             clocks.pass(Duration.ofMinutes(10));
             limit.run();
             assertEquals(first - 5, dropped(core.consumerStats(), "slow"), "seen for an hour");
+        } finally {
+            core.close();
+        }
+    }
+
+    /** A check that throws is repeated, and would throw each time. */
+    @Test
+    void anExceptionOfTheLogKeepsNothing() {
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try (LogHook hook = LogHook.throwing(AgeLimit.class)) {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            Clocks clocks = new Clocks();
+            AgeLimit limit = clocks.limit(core);
+            long end = push(core, 10);
+            clocks.pass(Duration.ofMinutes(1));
+            limit.run();
+            clocks.jump(Duration.ofHours(2));
+            limit.run();
+            clocks.pass(Duration.ofMinutes(61));
+            limit.run();
+            assertEquals(end, dropped(core.consumerStats(), "slow"));
+            assertEquals(1, hook.lines());
         } finally {
             core.close();
         }
