@@ -176,13 +176,18 @@ public final class ConsumerCore implements Closeable {
                 isSaved = true;
             } finally {
                 if (!isSaved) {
-                    locked(() -> {
-                        inFlight.noteSaved(false);
-                        return null;
-                    });
+                    noteUnsaved();
                 }
             }
         }
+    }
+
+    // The next save writes the file, whatever has changed until then.
+    private void noteUnsaved() {
+        locked(() -> {
+            inFlight.noteSaved(false);
+            return null;
+        });
     }
 
     // An image for a flush; null for none.
@@ -677,13 +682,21 @@ public final class ConsumerCore implements Closeable {
                 checkUsable();
                 return null;
             });
-            if (inFlightFile != null) {
-                inFlightFile.delete(); // durably, before the move: its records count as not popped from then on
+            boolean isMoved = false;
+            try {
+                if (inFlightFile != null) {
+                    inFlightFile.delete(); // durably, before the move: its records count as not popped from then on
+                }
+                isMoved = locked(() -> {
+                    checkUsable();
+                    return move.call();
+                });
+                return isMoved;
+            } finally {
+                if (!isMoved) {
+                    noteUnsaved(); // they stay in flight
+                }
             }
-            return locked(() -> {
-                checkUsable();
-                return move.call();
-            });
         }
     }
 

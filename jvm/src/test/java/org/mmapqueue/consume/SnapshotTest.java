@@ -14,12 +14,17 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.StorageQueue;
@@ -238,6 +243,58 @@ class SnapshotTest extends SmallRing {
         Payload.drain(consumer());
         consumer().ack(4);
         Waiting.until("the acks are saved", () -> Files.exists(file()));
+    }
+
+    /** @param isReclaimed whether the writer reclaims the target meanwhile; otherwise the disk fails */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void afterASeekThatFailsAFlushSavesWhatStaysInFlight(boolean isReclaimed) {
+        FaultyStorage storage = new FaultyStorage();
+        Path path = temp.resolve("faulty");
+        Path saved = path.resolve("consumers/default.inflight");
+        QueueConfig config = QueueConfig.builder(path)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(4)
+                .retainBytes(1 << 20)
+                .build();
+        Path killed = temp.resolve("killed");
+        try (StorageQueue faulty = StorageQueue.open(config, storage)) {
+            for (int i = 0; i < 8; i++) { // four in each segment
+                faulty.push(Payload.numbered(i, 900));
+                faulty.poll("default");
+            }
+            faulty.ackUpTo("default", 4);
+            faulty.ack("default", 6);
+            faulty.flush();
+            assertTrue(Files.exists(saved));
+            boolean[] isDeleted = {false};
+            storage.failWhen((call, file) -> {
+                boolean isNow = !isDeleted[0]
+                        && call == FaultyStorage.Call.SYNC_DIRECTORY
+                        && file.endsWith("consumers");
+                isDeleted[0] |= isNow;
+                if (isNow && isReclaimed) {
+                    assertThrows(FullException.class, () -> {
+                        while (true) {
+                            faulty.push(new byte[900]);
+                        }
+                    });
+                }
+                return isNow && !isReclaimed;
+            });
+            assertThrows(MmapQueueException.class, () -> faulty.seek("default", StartAt.offset(0)));
+            assertTrue(isDeleted[0]);
+            storage.heal();
+            assertFalse(Files.exists(saved));
+            faulty.flush();
+            assertTrue(Files.exists(saved));
+            Directories.copy(path, killed);
+        }
+        try (StorageQueue again =
+                StorageQueue.open(QueueConfig.builder(killed).build(), DiskStorage.INSTANCE)) {
+            assertEquals(5, again.poll("default").offset());
+            assertEquals(7, again.poll("default").offset());
+        }
     }
 
     /** A flush that cannot write the file fails; the next one writes it. */
