@@ -3,10 +3,13 @@ package org.mmapqueue.recovery;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Listing;
@@ -34,7 +37,8 @@ public final class QueueLocks {
     }
 
     /**
-     * Locks the queue, and each consumer that has a lock file because a process has owned it.
+     * Locks the queue and each consumer, also one that no process has owned, as in a copy without lock files: a process
+     * that only reads could open it meanwhile. Makes missing lock files.
      *
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      */
@@ -42,15 +46,25 @@ public final class QueueLocks {
         List<Closeable> held = new ArrayList<>();
         try {
             held.add(own(directory));
-            Map<String, Path> consumers = Listing.inside(directory.resolve(ConsumerPage.DIRECTORY), LOCK_SUFFIX);
-            for (Map.Entry<String, Path> each : consumers.entrySet()) {
-                held.add(ProcessLock.acquire(each.getValue(), "consumer " + each.getKey(), FileMode.PRIVATE));
+            Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
+            Map<String, Path> pages = Listing.inside(consumers, ConsumerPage.SUFFIX);
+            Set<String> names = new TreeSet<>(pages.keySet());
+            names.addAll(Listing.of(consumers, LOCK_SUFFIX).keySet());
+            for (String name : names) {
+                Path lock = consumers.resolve(name + LOCK_SUFFIX);
+                held.add(ProcessLock.acquire(lock, "consumer " + name, modeOf(pages.get(name))));
             }
             return closing(held);
         } catch (Throwable e) {
             closing(held).close();
             throw e;
         }
+    }
+
+    // The permissions of a missing lock file: who may open the page may own the consumer.
+    private static FileMode modeOf(Path page) throws IOException {
+        boolean isThere = page != null && Files.isRegularFile(page, LinkOption.NOFOLLOW_LINKS);
+        return isThere ? FileMode.like(page) : FileMode.PRIVATE;
     }
 
     private static Closeable closing(List<Closeable> held) {

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,7 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.support.Directories;
@@ -171,6 +173,28 @@ class ResizeStepsTest {
             assertEquals(List.of("b", "default", "late"), queue.consumers());
             assertEquals(61, queue.consumer("late", StartAt.EARLIEST).committedOffset());
         }
+    }
+
+    /** Its acks would be lost: in a copy without lock files nobody has owned a consumer. */
+    @Test
+    void noConsumerIsOpenedMeanwhile() throws Exception {
+        Path path = Directories.copy(made, temp.resolve("queue"));
+        assertFalse(Files.exists(path.resolve("consumers/b.lock")));
+        List<LockedException> refused = new ArrayList<>();
+        Progress opening = (done, total) -> {
+            if (refused.isEmpty()) {
+                try (MmapQueue reader =
+                        MmapQueue.open(QueueConfig.builder(path).readOnly(true).build())) {
+                    refused.add(assertThrows(LockedException.class, () -> reader.consumer("b", StartAt.EARLIEST)));
+                }
+            }
+        };
+        Copier.resize(path, LARGER, opening);
+        assertEquals(1, refused.size());
+        assertEquals(
+                Files.getPosixFilePermissions(path.resolve("consumers/b.dat")),
+                Files.getPosixFilePermissions(path.resolve("consumers/b.lock")));
+        assertEquals(before, QueueContent.of(path, temp.resolve("read")));
     }
 
     /** Files of others survive, and the lock file keeps its identity: a process may be waiting for it. */
