@@ -208,6 +208,21 @@ class PushAsyncTest {
         assertEquals(count, result(queue.pushAsync(new byte[1], true)));
     }
 
+    /** A thread without a name cannot be made, as one without memory. */
+    @Test
+    void withoutItsThreadAPushFailsAndStoresNothing() throws Exception {
+        AsyncPusher pusher = new AsyncPusher(queue.core().writer(), null);
+        assertInstanceOf(NullPointerException.class, failure(pusher.push(new byte[1], true)));
+        assertEquals(0, queue.endOffset());
+        long end = fill();
+        assertInstanceOf(NullPointerException.class, failure(pusher.push(new byte[LENGTH], false)));
+        for (Message message : Payload.drain(queue)) {
+            queue.consumer().ack(message);
+        }
+        assertEquals(end, result(pusher.push(new byte[1], false)));
+        pusher.close();
+    }
+
     @Test
     void closingOneHandleLeavesTheOthers() throws Exception {
         MmapQueue other = MmapQueue.open(QueueConfig.builder(directory).build());

@@ -74,7 +74,7 @@ public final class AsyncPusher {
         Completion done;
         try {
             done = append(new Push(data, sync, future));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) { // also if no thread can be started
             done = new Completion(future, NONE, e);
         }
         if (done != null) {
@@ -88,15 +88,18 @@ public final class AsyncPusher {
         if (stopped) {
             throw new ClosedException("this handle of the queue is closed");
         }
+        if (push.sync) {
+            start(); // first: if that fails, nothing is stored
+        }
         long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : NONE;
         if (offset == NONE) {
+            start();
             await(push);
         } else if (push.sync) {
             unsynced.add(new Completion(push.future, offset, null));
         } else {
             return new Completion(push.future, offset, null);
         }
-        start();
         notifyAll();
         return null;
     }
