@@ -40,6 +40,8 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.UnackedLimitException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.copy.Copier;
@@ -713,6 +715,27 @@ class OverflowFaultsTest extends OverflowSetup {
             Message next = consumer.pop(LONG);
             consumer.ackUpTo(next.offset());
             checkAll(consumer, next.offset() + 1, MANY);
+        }
+    }
+
+    /** No record ends at the position from which the consumer is to read in the ring again. */
+    @Test
+    void aRepairLeavesAConsumerInTheArchive() throws Exception {
+        fill();
+        Path page = directory().resolve("consumers/late.dat");
+        ConsumerImage image = ConsumerImage.read(DiskStorage.INSTANCE, page);
+        assertTrue(image.isDropped());
+        image.put(ConsumerImage.Word.DROPPED, image.get(ConsumerImage.Word.DROPPED) + Long.BYTES);
+        image.write(DiskStorage.INSTANCE, page);
+        List<String> actions =
+                Repairer.repairInPlace(directory(), false, Progress.NONE).actions();
+        assertTrue(
+                actions.stream().anyMatch(each -> each.startsWith("consumer late continues in the archive")),
+                actions.toString());
+        try (MmapQueue queue = MmapQueue.openToRead(directory())) {
+            Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
+            assertEquals(0, consumer.committedOffset());
+            checkAll(consumer, 0, MANY);
         }
     }
 

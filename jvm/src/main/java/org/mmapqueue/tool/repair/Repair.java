@@ -139,11 +139,14 @@ final class Repair {
             boolean damaged = survey.damagedPages.contains(name);
             long position = resumePosition(name, damaged);
             if (damaged || position != survey.probes.get(name).position) {
-                page.put(ConsumerImage.Word.COMMITTED, position);
+                boolean isBehind = survey.isBehind(name) && position > 0; // it still needs what only the archive has
+                page.put(ConsumerImage.Word.COMMITTED, isBehind ? 0 : position);
                 page.put(ConsumerImage.Word.READING, position);
-                page.put(ConsumerImage.Word.DROPPED, 0);
-                page.put(ConsumerImage.Word.UNACKED_OFFSET, 0);
-                moved(name, position);
+                page.put(ConsumerImage.Word.DROPPED, isBehind ? position : 0);
+                if (!isBehind) {
+                    page.put(ConsumerImage.Word.UNACKED_OFFSET, 0);
+                }
+                moved(name, position, isBehind);
             }
             page.put(ConsumerImage.Word.DROPPED, Math.max(0, page.get(ConsumerImage.Word.DROPPED)));
             page.belongTo(survey.facts);
@@ -163,9 +166,10 @@ final class Repair {
         return lost || outside ? walk.start : probe.resumePosition;
     }
 
-    private void moved(String name, long position) {
+    private void moved(String name, long position, boolean isBehind) {
         long number = position == walk.start ? walk.firstNumber : survey.probes.get(name).resumeOffset;
-        actions.add("consumer " + name + " continues at offset " + number + " (position " + position + ")");
+        actions.add("consumer " + name + " continues " + (isBehind ? "in the archive, and in the ring " : "")
+                + "at offset " + number + " (position " + position + ")");
     }
 
     private void meta() throws IOException {

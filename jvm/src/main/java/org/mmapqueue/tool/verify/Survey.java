@@ -141,6 +141,11 @@ public final class Survey implements Closeable {
         return meta.get(Word.WRITING);
     }
 
+    /** Whether a consumer reads on in the archive, up to its position. */
+    public boolean isBehind(String consumer) {
+        return behind.containsKey(consumer);
+    }
+
     /** Whether the next open has nothing to recover. */
     public boolean isClean() {
         return clean;
