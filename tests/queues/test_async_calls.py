@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import random
 import sys
 import threading
@@ -16,9 +17,9 @@ import pytest
 from memory_consumer import MemoryConsumer
 
 import mmapqueue
-from conftest import LONG, SMALL, Open, Waits, data, fill
+from conftest import LONG, SMALL, Open, Waits, data, eventually, fill
 from mmapqueue._jvm import lock_holders
-from mmapqueue._queue import threads
+from mmapqueue._queue import async_iteration, deadline, threads
 from mmapqueue._queue.consuming import jvm_port
 
 
@@ -172,6 +173,27 @@ def test_a_cancelled_pop_loses_no_record(memory: MemoryConsumer) -> None:
         return got
 
     assert asyncio.run(run()) == list(range(count))
+
+
+def test_a_pop_whose_loop_was_closed_keeps_no_record(memory: MemoryConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = threading.Event()
+    memory.port.step = lambda what: waiting.set() if what == "wait" else None
+    loop = asyncio.new_event_loop()
+    with monkeypatch.context() as patch:
+        # The pop waits until a record comes.
+        patch.setattr(async_iteration, "SLICE_SECONDS", 60.0)
+        patch.setattr(deadline, "SLICE_MILLIS", 60_000)
+        task = loop.create_task(memory.apop())
+        assert loop.run_until_complete(asyncio.wait_for(loop.run_in_executor(None, waiting.wait, 60), 60))
+        loop.close()
+    memory.push(b"one")
+    assert eventually(lambda: memory.port.size() == 0)
+    assert memory.pop(timeout=60).data == b"one"
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: ignored.append(found.exc_value))
+    del task
+    gc.collect()
+    assert not ignored
 
 
 def test_a_cancelled_push_is_whole_or_not_at_all(open_queue: Open) -> None:

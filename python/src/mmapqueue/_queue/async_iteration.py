@@ -9,24 +9,24 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.delivery import Batch
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.threads import SLICE_SECONDS, Threads
+from mmapqueue._queue.threads import SLICE_SECONDS, Threads, until_done
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import UnackedLimit
 from mmapqueue._values.message import AnyMessage
 
 
 class Fetch:
-    """One pop on behalf of a coroutine."""
+    """One pop on behalf of a coroutine of the running event loop."""
 
     def __init__(self, popper: Popper) -> None:
         self._popper = popper
+        self._loop = asyncio.get_running_loop()
         self._batch: Batch | None = None
         self._released = False
         self._lock = threading.Lock()
@@ -37,7 +37,8 @@ class Fetch:
         with self._lock:
             self._batch = batch
             self._popper.delivery.held[batch.rest] = batch
-            if self._released:
+            # A coroutine of a closed loop does not continue, and may be referred to for long.
+            if self._released or self._loop.is_closed():
                 self._keep_rest()
         return batch.rest
 
@@ -60,9 +61,7 @@ class Fetch:
     async def release_after(self, popped: "asyncio.Future[Iterator[AnyMessage]]") -> None:
         """As `release`; returns when the pop has ended, also when this task was cancelled."""
         self.release()
-        if not popped.done():
-            with suppress(Exception):
-                await popped
+        await until_done(popped)
 
     def _keep_rest(self) -> None:
         batch, self._batch = self._batch, None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.errors import Full
@@ -84,14 +84,19 @@ class Threads:
         try:
             return await asyncio.shield(future)
         finally:
-            if not future.done():
-                with suppress(Exception):
-                    await future
+            await until_done(future)
 
     def close(self) -> None:
         """Lets the threads end, without waiting for them."""
         for executor in (self._pushes, self._pops, self._waits, self._others):
             executor.shutdown(wait=False)
+
+
+async def until_done(future: "asyncio.Future[Any]") -> None:
+    """Waits for the end of a call, whatever that is. In a closed event loop no future is done any more."""
+    if not future.done() and not future.get_loop().is_closed():
+        with suppress(Exception):
+            await future
 
 
 async def in_own_thread(call: Callable[[], _Result], name: str) -> _Result:
