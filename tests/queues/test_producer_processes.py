@@ -48,6 +48,51 @@ def test_a_forked_child_cannot_push_and_leaves_the_parents_records(script: Scrip
     assert out.split() == ["True", "True", "True", "0"]
 
 
+def test_a_forked_child_waits_for_no_handle(script: Script) -> None:
+    """Another thread of the parent has the lock of the handles at the fork, as the thread that pushes has at times."""
+    out = script.run(
+        """
+        import asyncio, os, signal, sys, threading, warnings
+        import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)
+        held, forked = threading.Event(), threading.Event()
+
+        def hold():
+            with producer._sender._progress:
+                held.set()
+                forked.wait()
+
+        async def awaited(handle):
+            return await handle
+
+        with mmapqueue.Queue(sys.argv[1]) as queue, queue.producer(linger=1000) as producer:
+            done = producer.push(b"x")
+            producer.flush()
+            waits = producer.push(b"y")
+            threading.Thread(target=hold).start()
+            held.wait()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # Ends a child that waits.
+                done.add_done_callback(lambda handle: print(handle.result(), done.future().result(), flush=True))
+                for call in (
+                    lambda: waits.add_done_callback(print), waits.future, waits.result,
+                    lambda: asyncio.run(awaited(waits)),
+                ):
+                    try:
+                        call()
+                    except mmapqueue.MmapQueueError as error:
+                        print("forked" in str(error), flush=True)
+                os._exit(0)
+            status = os.waitpid(child, 0)[1]
+            forked.set()
+        print(status, waits.result(), flush=True)
+        """,
+        script.directory / "queue",
+    )
+    assert out.split() == ["0", "0", *["True"] * 4, "0", "1"]
+
+
 INTERRUPTED = """
     import os, random, signal, sys, threading, time
     import mmapqueue

@@ -115,6 +115,7 @@ class PushHandle:
 
         Raises:
             TypeError: The object cannot be called, or is an async function: under asyncio, `await` the handle.
+            MmapQueueError: This is a forked child, and the record waited at the fork: the parent pushes it.
 
         Example:
             >>> with queue.producer(linger=0.001) as producer:

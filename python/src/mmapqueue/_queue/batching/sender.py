@@ -140,6 +140,9 @@ class Sender:
 
     def add_callback(self, handle: PushHandle, call: Callable[[PushHandle], object]) -> bool:
         """Registers a function; returns False when the handle is done."""
+        if handle.done():
+            return False
+        self._check_process()
         with self._progress:
             if handle.done():
                 return False
@@ -176,14 +179,18 @@ class Sender:
 
     def _await(self, holds: Callable[[], bool], deadline: Deadline, what: str) -> None:
         while not holds():
-            if self._handle.pid != os.getpid():
-                self._handle.check()
+            self._check_process()
             self._check_not_own_thread()
             with self._progress:
                 if not holds():
                     self._progress.wait(deadline.seconds(_SLICE_SECONDS))
             if deadline.has_passed() and not holds():
                 raise TimeoutError(f"{what}: a producer of the queue in {self._handle.path} has not pushed it in time")
+
+    def _check_process(self) -> None:
+        """Raises the error of a forked child: the parent pushes what waits, and may have held the lock at the fork."""
+        if self._handle.pid != os.getpid():
+            self._handle.check()
 
     def _check_not_own_thread(self) -> None:
         if threading.current_thread() is self._thread:
