@@ -310,3 +310,54 @@ def test_handlers_are_restored_when_one_raises_while_others_are_replaced(script:
                 assert not signals._is_up
         """
     )
+
+
+def test_a_child_that_another_thread_forks_handles_signals(script: Script) -> None:
+    """At any moment of a Shield of the main thread, which does not exist in the child."""
+    script.run(
+        """
+        import os, signal, threading, warnings
+        from mmapqueue._jvm import signals
+
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, from Python 3.12 on
+        numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+        for number in numbers:
+            signal.signal(number, lambda number, _: handled.append(number))
+        handlers = list(map(signal.getsignal, numbers))
+        handled, statuses = [], []
+
+        def fork():
+            child = os.fork()
+            if child == 0:
+                try:
+                    # With the handlers of the program, and Shields that defer them.
+                    assert list(map(signal.getsignal, numbers)) == handlers
+                    with signals.Shield():
+                        signal.raise_signal(signal.SIGTERM)
+                        assert not handled
+                    assert handled == [signal.SIGTERM]
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            statuses.append(os.waitpid(child, 0)[1])
+
+        def in_thread():
+            thread = threading.Thread(target=fork)
+            thread.start()
+            thread.join()
+
+        real, parent = signals._signal_set, os.getpid()
+
+        def forking(number, handler):
+            real(number, handler)
+            if os.getpid() == parent:
+                in_thread()
+
+        signals._signal_set = forking
+        with signals.Shield():
+            in_thread()
+        signals._signal_set = real
+        assert statuses == [0] * (2 * len(numbers) + 1), statuses
+        assert list(map(signal.getsignal, numbers)) == handlers
+        """
+    )

@@ -7,6 +7,7 @@ at the end of the call: all signals that have a handler in Python, whichever the
 
 # Bypasses functions of `signal` that convert numbers to enums and back, which costs more than the rest of this module.
 import _signal  # type: ignore[import-not-found]
+import os
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -102,3 +103,17 @@ class Shield:
             # If one handler raises, the others still run.
             if self._noted:
                 self._deliver()
+
+
+def _after_fork_in_child() -> None:
+    """Restores the handlers that a Shield defers: that of the parent's main thread, if another thread has forked."""
+    global _is_up
+    _is_up = False
+    for number in _SIGNALS:
+        handler = _getsignal(number)
+        while isinstance(shield := getattr(handler, "__self__", None), Shield):
+            handler = shield._handlers[number]
+            _signal_set(number, handler)
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
