@@ -69,6 +69,72 @@ def test_a_pop_that_is_interrupted_when_it_lets_the_lock_go_removes_nothing(
         assert popped(requests) == [b"b", b"c"]
 
 
+def test_a_signal_handler_may_pop_within_a_pop(script: Script, tmp_path: Path) -> None:
+    """At any call of the pop; whether the handler raises or not, each record is returned once."""
+    script.run(
+        """
+        import signal, sys
+        from mmapqueue.compat import FifoDiskQueue
+
+        signal.alarm(100)  # Ends a program that waits for itself.
+        requests = FifoDiskQueue(sys.argv[1])
+        consumer, lock = requests._consumer, requests._lock
+        got, raises, left = [], False, 0
+
+        class Handled(Exception):
+            pass
+
+        def handle(number, frame):
+            got.append(requests.pop())
+            if raises:
+                raise Handled
+
+        def step():
+            global left
+            left -= 1
+            if left == 0:
+                signal.raise_signal(signal.SIGUSR1)
+
+        def stepped(call):
+            def made(*arguments, **options):
+                step()
+                return call(*arguments, **options)
+            return made
+
+        class SteppedLock:
+            def __enter__(self):
+                lock.acquire()
+
+            def __exit__(self, *error):
+                lock.release()
+                step()
+
+        signal.signal(signal.SIGUSR1, handle)
+        consumer.ack_many, consumer.pop = stepped(consumer.ack_many), stepped(consumer.pop)
+        requests._lock = SteppedLock()
+        for raises in (False, True):
+            for at in range(1, 4):
+                for item in (b"1", b"2", b"3", b"4"):
+                    requests.push(item)
+                left = 0
+                got = [requests.pop()]
+                left = at
+                try:
+                    got.append(requests.pop())
+                except Handled:
+                    pass
+                assert left <= 0, left
+                left = 0
+                while (data := requests.pop()) is not None:
+                    got.append(data)
+                assert sorted(got) == [b"1", b"2", b"3", b"4"], (raises, at, got)
+                assert consumer.lag() == 0, (raises, at)
+        requests.close()
+        """,
+        tmp_path / "requests",
+    )
+
+
 def test_only_bytes_are_pushed(tmp_path: Path) -> None:
     with FifoDiskQueue(tmp_path / "requests") as requests:
         for wrong in (0, "", None, popped):

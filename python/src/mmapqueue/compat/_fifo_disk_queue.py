@@ -53,13 +53,15 @@ class FifoDiskQueue(Closing):
         """
         self._queue = mmapqueue.Queue(path, spark=spark, **configuration)
         self.path = self._queue.path
-        self._lock = threading.Lock()
+        # Reentrant: a signal handler may use the queue while this thread holds it.
+        self._lock = threading.RLock()
         try:
             self._consumer = self._queue.consumer("default")
         except BaseException:
             self._queue.close()
             raise
-        self._last: mmapqueue.Message | None = None
+        # The offsets of the bytes that `pop` has returned and not acked.
+        self._returned: dict[int, None] = {}
 
     def push(self, data: bytes) -> None:
         """Appends bytes.
@@ -88,20 +90,20 @@ class FifoDiskQueue(Closing):
         popped: mmapqueue.Message | None = None
         try:
             with self._lock:
-                self._ack_last()
-                try:
-                    self._last = popped = self._consumer.pop(block=False)
-                except mmapqueue.Empty:
-                    return None
-                return popped.data
+                self._ack_returned()
+                with suppress(mmapqueue.Empty):
+                    popped = self._consumer.pop(block=False)
         except BaseException:
-            # Ctrl-C: nobody has the bytes, so the next call must not ack them.
-            with self._lock:
-                if popped is not None and self._last is popped:
-                    self._last = None
-                    with suppress(mmapqueue.MmapQueueError):
-                        self._consumer.release([popped])
+            # Ctrl-C: nobody has the bytes.
+            if popped is not None:
+                with suppress(mmapqueue.MmapQueueError):
+                    self._consumer.release([popped])
             raise
+        if popped is None:
+            return None
+        # Last, since the next call acks it: no signal handler runs before the return.
+        self._returned[popped.offset] = None
+        return popped.data
 
     def peek(self) -> bytes | None:
         """The first bytes, which stay in the queue; None when it is empty.
@@ -121,7 +123,7 @@ class FifoDiskQueue(Closing):
         """
         with self._lock:
             self._consumer.seek("latest")
-            self._last = None
+            self._returned.clear()
 
     def __len__(self) -> int:
         """The number of records left to pop."""
@@ -139,14 +141,25 @@ class FifoDiskQueue(Closing):
         """
         with self._lock:
             if not self._queue.closed:
-                self._ack_last()
+                self._ack_returned()
             self._queue.close()
 
-    def _ack_last(self) -> None:
-        last, self._last = self._last, None
-        if last is not None:
-            # Sent now: acks of messages linger, and a kill would redeliver more than this record.
-            self._consumer.ack(last.offset)
+    def _ack_returned(self) -> None:
+        offsets = list(self._returned)
+        if not offsets:
+            return
+        try:
+            # Sent now: acks of messages linger, and a kill would redeliver more than these records.
+            self._consumer.ack_many(offsets)
+        except mmapqueue.MmapQueueError:
+            self._forget(offsets)
+            raise
+        # After Ctrl-C they are acked again, which has no effect.
+        self._forget(offsets)
+
+    def _forget(self, offsets: list[int]) -> None:
+        for offset in offsets:
+            self._returned.pop(offset, None)
 
     def __repr__(self) -> str:
         return f"<mmapqueue.compat.FifoDiskQueue {self.path!r}{' (closed)' if self._queue.closed else ''}>"
