@@ -10,7 +10,7 @@ import pytest
 
 import mmapqueue
 from command_line import CommandLine
-from conftest import Open, data
+from conftest import Open, data, eventually
 from mmapqueue._cli import exchange
 
 RECORDS = [b'text \xc3\xa4 "quoted"\n', b"", b"\xff\xfe\x00", b"\x00\x1b[31m\x7f", b'{"json": 1}', b"x" * 5000]
@@ -137,9 +137,29 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
     assert command_line.call("import", queue.path, file, "--once", "load:1").out == (
         "imported 0 records; 2 records of the input were in the queue before\n"
     )
-    assert command_line.call("import", queue.path, "-", stdin='{"value": "b"}\n').status == 0
+    assert command_line.run("import", queue.path, "-", stdin='{"value": "b"}').status == 0
     with open_queue() as read:
         assert data(read.read_many(0, 10)) == [b"a", "ä".encode(), b"b"]
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_records_of_a_pipe_are_imported_as_they_come_to_its_end(
+    command_line: CommandLine, open_queue: Open, blocks: bool
+) -> None:
+    open_queue().close()
+    reader, writer = os.pipe()
+    os.set_blocking(reader, blocks)
+    with os.fdopen(reader), os.fdopen(writer, "w") as source, open_queue(read_only=True) as queue:
+        process = command_line.start("import", queue.path, "-", "--sync", stdin=reader)
+        source.write('{"value": "one"}\n{"val')
+        source.flush()
+        assert eventually(lambda: queue.durable_offset() == 1)
+        source.write('ue": "two"}\n{"value": 3}')
+        source.close()
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out) == (1, b"")
+        assert err.startswith(b"mmapqueue: stdin: line 3 is not a record: expected one of value and value_base64")
+        assert data(queue.read_many(0, 10)) == [b"one", b"two"]
 
 
 @pytest.mark.parametrize(
@@ -155,13 +175,15 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
     ],
 )
 def test_a_wrong_line_comes_after_those_before_it(
-    lines: str, text: str, command_line: CommandLine, open_queue: Open
+    lines: str, text: str, command_line: CommandLine, open_queue: Open, tmp_path: Path
 ) -> None:
     queue = open_queue()
     queue.close()
-    ended = command_line.call("import", queue.path, "-", stdin=lines)
+    file = tmp_path / "x.jsonl"
+    file.write_text(lines)
+    ended = command_line.call("import", queue.path, file)
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err.startswith(f"mmapqueue: stdin: {text}")
+    assert ended.err.startswith(f"mmapqueue: {file}: {text}")
     assert ended.err.endswith("mmapqueue: in the queue: the first 1 record of the input\n")
 
 

@@ -12,15 +12,18 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
+from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from mmapqueue._cli import framing
 from mmapqueue._cli.output import json_text
 from mmapqueue._cli.records import record_object
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue._values.message import AnyMessage
 
 STANDARD = "-"
+_STDIN_FILE = 0
 _SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 #: The maximum number of records and bytes that are read at a time.
 _MOST_ROWS = 10_000
@@ -125,7 +128,7 @@ def _write_parquet(batches: Iterable[list[AnyMessage]], file: Path) -> Iterator[
 
 
 def read(file: str) -> Iterator[Rows]:
-    """The records of a file, in batches.
+    """The records of a file, in batches; of a pipe, before each wait, those that have come, and an empty batch.
 
     Raises:
         ImportError: The file is Parquet, and pyarrow is not installed.
@@ -134,11 +137,11 @@ def read(file: str) -> Iterator[Rows]:
     """
     if format_of(file) is Format.PARQUET:
         yield from _read_parquet(file)
-    elif file == STANDARD:
-        yield from _read_json("stdin", sys.stdin.buffer)
     else:
-        with Path(file).open("rb") as stream:
-            yield from _read_json(file, stream)
+        name = "stdin" if file == STANDARD else file
+        # Not a stream of Python, whose lines end where a pipe that does not block has none for the moment.
+        with FileIO(_STDIN_FILE, closefd=False) if file == STANDARD else FileIO(file) as stream:
+            yield from _read_json(name, framing.batches(framing.chunks(stream), framing.Lines(name, sys.maxsize)))
 
 
 def _read_parquet(file: str) -> Iterator[Rows]:
@@ -188,25 +191,34 @@ def _as_bytes(values: Iterable[Any]) -> Iterator[bytes]:
             return
 
 
-def _read_json(name: str, stream: Iterable[bytes]) -> Iterator[Rows]:
-    rows, size = Rows([], []), 0
-    for number, line in enumerate(stream, 1):
-        try:
-            value, offset = _parsed(line)
-        except ValueError as error:
+def _read_json(name: str, batches: Iterable[list[bytes]]) -> Iterator[Rows]:
+    rows, size, number = Rows([], []), 0, 0
+    for lines in batches:
+        for line in lines:
+            number += 1
+            try:
+                value, offset = _parsed(line)
+            except (ValueError, RecursionError) as error:
+                yield rows
+                raise MmapQueueError(f"{name}: line {number} is not a record: {_reason(error)}") from None
+            rows.values.append(value)
+            rows.offsets.append(offset)
+            size += len(value)
+            if len(rows.values) == _MOST_ROWS or size >= _MOST_BYTES:
+                yield rows
+                rows, size = Rows([], []), 0
+        if not lines:
+            if rows.values:
+                yield rows
+                rows, size = Rows([], []), 0
             yield rows
-            text = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-            raise MmapQueueError(f"{name}: line {number} is not a record: {text}") from None
-        except RecursionError:
-            yield rows
-            raise MmapQueueError(f"{name}: line {number} is not a record: its JSON is nested too deeply") from None
-        rows.values.append(value)
-        rows.offsets.append(offset)
-        size += len(value)
-        if len(rows.values) == _MOST_ROWS or size >= _MOST_BYTES:
-            yield rows
-            rows, size = Rows([], []), 0
     yield rows
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "its JSON is nested too deeply"
+    return f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _parsed(line: bytes) -> tuple[bytes, int | None]:
