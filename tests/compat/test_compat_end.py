@@ -9,7 +9,7 @@ import pytest
 from compat_queues import InThread, Make, drained, is_waiting, queues_in, reopened
 
 import mmapqueue
-from conftest import SMALL
+from conftest import SMALL, Script
 from mmapqueue import compat
 
 
@@ -150,6 +150,57 @@ def test_close(make: Make, in_thread: InThread) -> None:
     jobs.join()
     assert "closed" in repr(jobs)
     assert drained(make()) == [1]
+
+
+def test_a_signal_handler_may_use_the_queue_within_a_call(script: Script) -> None:
+    closed = script.run(
+        """
+        import signal, sys
+        from mmapqueue import compat
+
+        signal.alarm(100)  # Ends a program that waits for itself.
+        jobs = compat.Queue(path=sys.argv[1])
+        handlers, current, got = {}, [], []
+
+        def interrupted(name, call):
+            def made(*arguments, **options):
+                if name in handlers:
+                    current.append(handlers.pop(name))
+                    signal.raise_signal(signal.SIGUSR1)
+                return call(*arguments, **options)
+            return made
+
+        signal.signal(signal.SIGUSR1, lambda *_: current.pop()())
+        jobs._queue.push = interrupted("push", jobs._queue.push)
+        jobs._consumer.pop = interrupted("pop", jobs._consumer.pop)
+        jobs._get = interrupted("get", jobs._get)
+        handlers["push"] = lambda: jobs.put("of the handler")
+        jobs.put("of the call")
+        assert [jobs.get(), jobs.get()] == ["of the handler", "of the call"]
+        for name in ("pop", "get"):
+            for item in (1, 2, 3):
+                jobs.put(item)
+            handlers[name] = lambda: got.append(jobs.get())
+            got.append(jobs.get())
+            while not jobs.empty():
+                got.append(jobs.get())
+            assert sorted(got) == [1, 2, 3], (name, got)
+            got.clear()
+        for _ in range(8):
+            jobs.task_done()
+        assert jobs._consumer.lag() == 0
+        jobs.put("last")
+        handlers["pop"] = jobs.shutdown
+        assert jobs.get() == "last"
+        handlers["pop"] = jobs.close
+        try:
+            jobs.get()
+        except compat.ShutDown:
+            print(jobs.closed)
+        """,
+        script.directory / "jobs",
+    )
+    assert closed == "True\n"
 
 
 def test_flush_returns_when_puts_are_durable(make: Make) -> None:

@@ -136,6 +136,25 @@ def test_auto_ack(make: Make) -> None:
     assert reopened(jobs, make) == [2]
 
 
+def test_a_get_that_is_interrupted_before_its_ack_leaves_the_item(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    jobs = make(auto_ack=True)
+    jobs.put(1)
+    jobs.put(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs._consumer, "ack", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.get()
+        assert (jobs.qsize(), jobs.unfinished_tasks) == (2, 2)
+    with monkeypatch.context() as patch:
+        # No call of the JVM acks, as Ctrl-C takes effect at its end.
+        patch.setattr(jobs._consumer._popper.port, "ack", interrupted)
+        assert jobs.get() == 1
+    assert reopened(jobs, make) == [2]
+
+
 def test_join_waits_for_items_of_earlier_processes(make: Make, in_thread: InThread) -> None:
     jobs = make()
     jobs.put(1)

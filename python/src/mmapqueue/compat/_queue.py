@@ -219,11 +219,13 @@ class Queue(Tasks[T], Closing):
             message = self._next_message(end, got)
             item = self._loaded(message)
             with self.mutex:
-                self._taken = [item]
-                item = self._get()
+                item = self._got(item)
                 if not self._auto_ack:
                     self._in_flight.add(message.offset, item)
                 self.not_full.notify()
+            if self._auto_ack:
+                # The message, whose ack lingers: after Ctrl-C within a call of the JVM the record would be acked.
+                self._consumer.ack(message)
         except mmapqueue.Undecodable as error:
             with self.mutex:
                 self._in_flight.add(message.offset, error)
@@ -236,8 +238,6 @@ class Queue(Tasks[T], Closing):
                     self._tasks -= 1
                     self.not_empty.notify()
             raise
-        if self._auto_ack:
-            self._consumer.ack(message.offset)
         return item
 
     def _next_message(self, end: float | None, got: list[mmapqueue.Message]) -> mmapqueue.Message:
@@ -280,6 +280,15 @@ class Queue(Tasks[T], Closing):
             undecodable.offset = message.offset
             raise undecodable from error
         return item
+
+    def _got(self, item: T) -> T:
+        """The item, as `_get` returns it."""
+        # A signal handler may get another one in between.
+        before, self._taken = self._taken, [item]
+        try:
+            return self._get()
+        finally:
+            self._taken = before
 
     def _get(self) -> T:
         return self._taken.pop()

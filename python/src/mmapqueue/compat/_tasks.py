@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,6 +17,19 @@ T = TypeVar("T")
 POLL_SECONDS = 0.2
 
 
+class Mutex(type(threading.RLock())):  # type: ignore[misc]
+    """A lock that a thread may take again: a signal handler may use the queue that this thread calls."""
+
+    def locked(self) -> bool:
+        """As of the lock that the standard queue has."""
+        if self._is_owned():
+            return True
+        free: bool = self.acquire(blocking=False)
+        if free:
+            self.release()
+        return not free
+
+
 class Tasks(queue.Queue[T]):
     """The half of a queue that marks items as done."""
 
@@ -24,6 +38,8 @@ class Tasks(queue.Queue[T]):
 
     def __init__(self, maxsize: int) -> None:
         super().__init__(maxsize)
+        self.mutex = Mutex()
+        self.not_empty, self.not_full, self.all_tasks_done = (threading.Condition(self.mutex) for _ in range(3))
         self._in_flight: InFlight[T | mmapqueue.Undecodable] = InFlight()
         # Number of items that were got and not marked done; and of acks that have not returned.
         self._tasks = 0
