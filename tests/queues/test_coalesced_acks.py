@@ -1,6 +1,8 @@
 """Acks that reach the JVM together."""
 
+import errno
 import gc
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +14,7 @@ from prefetching import NEVER, in_jvm
 
 import mmapqueue
 from conftest import SMALL, Open, Script, eventually, fill
+from mmapqueue._jvm import standalone
 from mmapqueue._queue.consuming.ahead import Ahead
 
 #: Acks wait until something sends them, and nothing is prefetched.
@@ -124,6 +127,28 @@ def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
     for left in (9, 8, 7):
         queue.ack(queue.pop())
         assert eventually(partial(jvm_lag_is, queue, left))
+
+
+def test_acks_that_find_no_descriptor_for_a_connection_are_sent_later(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none_left(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    queue = open_queue(prefetch=0)
+    queue.push_many([b"x"] * 3)
+    one, two, three = queue.pop_many(3)
+    with monkeypatch.context() as patch:
+        assert standalone._running is not None
+        patch.setattr(standalone._running.gateway._gateway_client, "_get_connection", none_left)
+        with pytest.raises(mmapqueue.MmapQueueError, match=r"does not answer: .*Too many open files"):
+            queue.end_offset()
+        queue.ack(one)
+        assert eventually(lambda: "are not sent yet" in caplog.text)
+    queue.ack(two)
+    assert eventually(lambda: in_jvm(queue, "lag") == 1)
+    queue.ack(three)
+    assert eventually(lambda: in_jvm(queue, "lag") == 0)
 
 
 def test_acks_are_sent_after_ctrl_c_at_the_start_of_the_thread(script: Script) -> None:

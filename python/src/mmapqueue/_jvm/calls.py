@@ -112,7 +112,7 @@ class Call:
             answer = self._send(self._template % arguments)
             if not answer.startswith((_INT, _LONG)):
                 return get_return_value(answer, member.gateway_client, member.target_id, member.name)
-        except Py4JError as error:
+        except (Py4JError, OSError) as error:  # OSError: no descriptor is left for a connection.
             raise self._failure(error) from None
         number = int(answer[2:])
         if number == names.CLOSED and self._lifetime is not None:
@@ -123,7 +123,7 @@ class Call:
         """A new connection of py4j to the JVM, for commands of this call alone."""
         try:
             return self._member.gateway_client._create_connection()
-        except Py4JError as error:
+        except (Py4JError, OSError) as error:
             raise self._failure(error) from None
 
     def command(self, *arguments: int) -> bytes:
@@ -140,7 +140,7 @@ class Call:
             get_return_value(answer, member.gateway_client, member.target_id, member.name)
         return None
 
-    def _failure(self, error: Py4JError) -> BaseException:
+    def _failure(self, error: Py4JError | OSError) -> BaseException:
         if self._lifetime is not None and self._lifetime.closed:
             return self._lifetime.closed_error()
         return translated(error)
@@ -161,10 +161,10 @@ def _as_text(argument: int | str | bytes) -> int | str:
 
 
 def translated(error: BaseException) -> BaseException:
-    """The error of this package for an error of py4j or PySpark; any other error unchanged."""
+    """The error of this package for an error of py4j, PySpark or a connection; any other error unchanged."""
     thrown = java_exception(error)
     if thrown is None:
-        if isinstance(error, Py4JError):
+        if isinstance(error, Py4JError | OSError):
             return MmapQueueError(f"the JVM that has the queue does not answer: {_first_line(error)}")
         return error
     try:
