@@ -256,6 +256,20 @@ def test_an_open_queue_is_not_dropped(spark: SparkSession, sql: Sql, events: Pat
     assert len(values(sql, "q.events")) == 5
 
 
+def test_a_queue_with_one_partition_in_use_is_not_dropped(sql: Sql, spark: SparkSession, root: Path) -> None:
+    sql("CREATE TABLE q.parts OPTIONS (partitions 3, segment_size '64k')")
+    sql("INSERT INTO q.parts SELECT CAST(id AS STRING) FROM range(10)")
+    for partition in (0, 1):  # the last partition is deleted first
+        with (
+            mmapqueue.Queue(root / "parts" / f"p={partition}", spark=spark),
+            pytest.raises(IllegalArgumentException, match=rf"^DROP TABLE parts: .*/p={partition} has another handle"),
+        ):
+            sql("DROP TABLE q.parts")
+        assert len(values(sql, "q.parts")) == 10
+    sql("DROP TABLE q.parts")
+    assert sql("SHOW TABLES IN q") == []
+
+
 @pytest.mark.usefixtures("events")
 @pytest.mark.parametrize("name", ["nope", "`..`", "`.`", "`events/../events`", "space.events", "`/nowhere`"])
 def test_what_is_no_table(sql: Sql, name: str) -> None:

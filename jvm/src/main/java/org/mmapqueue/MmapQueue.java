@@ -973,6 +973,19 @@ public final class MmapQueue implements AutoCloseable {
         }
     }
 
+    /**
+     * Checks that {@link #destroy} is allowed now, and changes nothing. A program that destroys several queues together
+     * checks all of them before the first one is gone.
+     *
+     * @throws org.mmapqueue.errors.LockedException if another handle of this process, or another process that owns a
+     *     consumer, has the queue open
+     * @throws MmapQueueException if this handle cannot write
+     */
+    public void checkUnused() {
+        writer();
+        OpenQueues.checkUnused(core());
+    }
+
     /** {@return the state of the queue; each figure holds at some moment during the call} */
     public QueueStats stats() {
         return core().stats();

@@ -273,25 +273,47 @@ public final class OpenQueues {
      *     process owns a consumer; the queue stays open then
      */
     public static void destroy(QueueCore core) {
-        core.consumerNames().forEach(core::checkFree);
+        checkConsumers(core);
         Entry entry;
         synchronized (TABLE) {
-            Map.Entry<Key, Entry> found = TABLE.entrySet().stream()
-                    .filter(each -> each.getValue().core == core)
-                    .findFirst()
-                    .orElseThrow();
-            entry = found.getValue();
-            if (entry.handles > 1 || TABLE.containsKey(new Key(found.getKey().directory(), true))) {
-                long self = ProcessHandle.current().pid();
-                throw new LockedException(
-                        "the queue in " + core.directory() + " has another handle in this process, pid " + self
-                                + ": close it before the queue is destroyed",
-                        self);
-            }
+            entry = unused(core);
             entry.handles = 0;
             beginClose(entry);
         }
         end(entry, core::destroy);
+    }
+
+    /**
+     * Changes nothing.
+     *
+     * @throws LockedException as {@link #destroy} would throw it now
+     */
+    public static void checkUnused(QueueCore core) {
+        checkConsumers(core);
+        synchronized (TABLE) {
+            Entry unused = unused(core);
+        }
+    }
+
+    private static void checkConsumers(QueueCore core) {
+        core.consumerNames().forEach(core::checkFree);
+    }
+
+    // The entry of a queue with one handle. The caller holds the table's lock.
+    private static Entry unused(QueueCore core) {
+        Map.Entry<Key, Entry> found = TABLE.entrySet().stream()
+                .filter(each -> each.getValue().core == core)
+                .findFirst()
+                .orElseThrow();
+        Entry entry = found.getValue();
+        if (entry.handles > 1 || TABLE.containsKey(new Key(found.getKey().directory(), true))) {
+            long self = ProcessHandle.current().pid();
+            throw new LockedException(
+                    "the queue in " + core.directory() + " has another handle in this process, pid " + self
+                            + ": close it before the queue is destroyed",
+                    self);
+        }
+        return entry;
     }
 
     /** Adds a listener: reports to it the open queues, and from now on each open and close. */

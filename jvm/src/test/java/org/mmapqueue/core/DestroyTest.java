@@ -133,14 +133,18 @@ class DestroyTest {
     void anotherHandleKeepsIt() throws Exception {
         MmapQueue queue = filled();
         try (MmapQueue other = open()) {
+            assertThrows(LockedException.class, queue::checkUnused);
             assertThrows(LockedException.class, queue::destroy);
             assertEquals(21, other.endOffset());
         }
+        queue.checkUnused();
+        assertEquals(21, queue.endOffset());
         queue.close();
         MmapQueue again;
         try (MmapQueue reader = MmapQueue.open(
                 QueueConfig.builder(temp.resolve("queue")).readOnly(true).build())) {
             again = open();
+            assertThrows(LockedException.class, again::checkUnused);
             assertThrows(LockedException.class, again::destroy);
             assertEquals(21, reader.endOffset());
         }
@@ -157,6 +161,9 @@ class DestroyTest {
             child.expect("owns");
             LockedException error = assertThrows(LockedException.class, queue::destroy);
             assertEquals(child.pid(), error.pid());
+            assertEquals(
+                    child.pid(),
+                    assertThrows(LockedException.class, queue::checkUnused).pid());
             assertEquals(21, queue.push(new byte[1]));
             child.say("end");
             assertEquals(0, child.exitCode());

@@ -44,8 +44,9 @@ public final class WritablePartitions {
     }
 
     /**
-     * Deletes a queue: its partitions, the last one first, so that a failed call leaves a queue of fewer partitions;
-     * then the files that writes have staged; then the directory, if it is empty.
+     * Deletes a queue: its partitions, the last one first, so that a call that is killed leaves a queue of fewer
+     * partitions; then the files that writes have staged; then the directory, if it is empty. If a partition is in use,
+     * none is deleted.
      *
      * @param root the queue's directory
      * @param options the keys of the queue's configuration
@@ -55,6 +56,7 @@ public final class WritablePartitions {
     public static void destroy(Path root, Options options) {
         List<MmapQueue> partitions = open(root, options);
         try {
+            partitions.forEach(MmapQueue::checkUnused);
             for (int i = partitions.size() - 1; i >= 0; i--) {
                 partitions.get(i).destroy();
             }
