@@ -191,6 +191,26 @@ def test_partitions(call: Call, fill: Fill) -> None:
     assert {row.consumer for row in call("consumers('events')")} == {"other", "c"}
 
 
+def test_a_refusal_in_one_partition_leaves_the_others(
+    call: Call, fill: Fill, queue_dir: Path, open_queue: Open
+) -> None:
+    for partition in range(2):
+        fill(3, partition=partition)
+    call("create_consumer('events', 'c', partition => 0)")
+    with pytest.raises(IllegalArgumentException, match="p=1 has no consumer of this name"):
+        call("seek('events', 'c', 'latest')")
+    call("create_consumer('events', 'c')")
+    other = open_queue(queue_dir / "p=1", read_only=True, consumer="c")
+    other.pop()
+    for text in ("seek('events', 'c', 'latest')", "delete_consumer('events', 'c')"):
+        with pytest.raises(IllegalArgumentException, match="consumer c is held by process"):
+            call(text)
+    other.close()
+    assert [(row.partition, row.committed_offset) for row in call("consumers('events')")] == [(0, 0), (1, 0)]
+    assert call("seek('events', 'c', 'latest')") == [(0, "c", 3), (1, "c", 3)]
+    assert call("delete_consumer('events', 'c')") == [(0, "c"), (1, "c")]
+
+
 def test_gc(call: Call, fill: Fill, queue_dir: Path) -> None:
     records = fill([b"x" * 3000] * 40)
     [(_, ahead)] = call("gc('events')")  # files that were made ready for more records

@@ -557,6 +557,17 @@ public final class MmapQueue implements AutoCloseable {
         return core().owns(name);
     }
 
+    /**
+     * Checks that no other process owns a consumer, so that this one may open or delete it now. Changes nothing, and
+     * creates no consumer.
+     *
+     * @param consumer the consumer's name
+     * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
+     */
+    public void checkFree(String consumer) {
+        core().checkFree(Objects.requireNonNull(consumer, "consumer"));
+    }
+
     /** {@return the progress of each consumer, in the order of {@link #consumers}} */
     public List<ConsumerStats> consumerStats() {
         return core().consumerStats();

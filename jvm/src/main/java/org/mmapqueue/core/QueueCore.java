@@ -585,7 +585,7 @@ public final class QueueCore {
     }
 
     /** Throws LockedException if another process owns the consumer. */
-    void checkFree(String consumer) {
+    public void checkFree(String consumer) {
         change(consumer, () -> consumers.checkFree(consumer));
     }
 }

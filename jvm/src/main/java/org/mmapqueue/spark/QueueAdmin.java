@@ -8,6 +8,7 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
@@ -65,7 +66,7 @@ final class QueueAdmin {
      * @throws org.mmapqueue.errors.OutOfRangeException if the log ends before this offset
      */
     List<Object[]> ackUpTo(String consumer, long offset, Integer partition) {
-        return rows(onlyOne(partition, "offset " + offset), each -> {
+        return rows(onlyOne(partition, "offset " + offset), each -> refuseInUse(each, consumer), each -> {
             onConsumer(each, consumer, (own, shared) -> {
                 long end = each.queue().endOffset();
                 if (offset >= end) {
@@ -83,13 +84,13 @@ final class QueueAdmin {
     }
 
     /**
-     * Seeks a consumer.
+     * Seeks a consumer, in no partition unless it is free in all of them.
      *
      * @param partition the partition's number; null for all partitions
      * @return partition, consumer, committed offset
      */
     List<Object[]> seek(String consumer, StartAt start, Integer partition) {
-        return rows(partitionFor(partition, start), each -> {
+        return rows(partitionFor(partition, start), each -> refuseInUse(each, consumer), each -> {
             onConsumer(each, consumer, (own, shared) -> own.seek(start));
             return Stream.<Object[]>of(position(each, consumer));
         });
@@ -109,20 +110,28 @@ final class QueueAdmin {
     }
 
     /**
-     * Deletes a consumer; the records that it retained may be reclaimed.
+     * Deletes a consumer, in no partition unless it is free in all of them; the records that it retained may be
+     * reclaimed.
      *
      * @param partition the partition's number; null for all partitions that have the consumer
      * @return partition, consumer
      */
     List<Object[]> delete(String consumer, Integer partition) {
-        List<Object[]> deleted = rows(partition, each -> {
-            if (!each.queue().consumers().contains(consumer)) {
-                return Stream.empty();
-            }
-            refuseQuery(each, consumer);
-            each.queue().deleteConsumer(consumer);
-            return Stream.<Object[]>of(new Object[] {each.id(), consumer});
-        });
+        Predicate<Open> hasIt = each -> each.queue().consumers().contains(consumer);
+        List<Object[]> deleted = rows(
+                partition,
+                each -> {
+                    if (hasIt.test(each)) {
+                        refuseInUse(each, consumer);
+                    }
+                },
+                each -> {
+                    if (!hasIt.test(each)) {
+                        return Stream.empty();
+                    }
+                    each.queue().deleteConsumer(consumer);
+                    return Stream.<Object[]>of(new Object[] {each.id(), consumer});
+                });
         if (deleted.isEmpty()) {
             throw new IllegalArgumentException(
                     "consumer " + consumer + ": the queue in " + root + " has no consumer of this name");
@@ -273,19 +282,30 @@ final class QueueAdmin {
     }
 
     private List<Object[]> rows(Integer partition, Function<Open, Stream<Object[]>> work) {
+        return rows(partition, each -> {}, work);
+    }
+
+    private interface Check {
+        void run(Open partition);
+    }
+
+    // The rows of all chosen partitions, or of one. All of them pass the check before the first one is changed.
+    private List<Object[]> rows(Integer partition, Check check, Function<Open, Stream<Object[]>> work) {
         try (OpenPartitions open = new LocalLocation(root).open()) {
             if (partition != null && !open.ids().contains(partition)) {
                 throw new IllegalArgumentException(
                         "partition " + partition + ": the queue in " + root + " has " + text(open.ids()));
             }
-            List<Object[]> rows = new ArrayList<>();
+            List<Open> chosen = new ArrayList<>();
             for (ReadablePartition each : open.all()) {
                 if (partition == null || partition == each.id()) {
                     LocalPartition local = (LocalPartition) each;
-                    work.apply(new Open(each.id(), local.location().directory().directory(), local.queue()))
-                            .forEach(rows::add);
+                    chosen.add(new Open(each.id(), local.location().directory().directory(), local.queue()));
                 }
             }
+            chosen.forEach(check::run);
+            List<Object[]> rows = new ArrayList<>();
+            chosen.forEach(each -> work.apply(each).forEach(rows::add));
             return rows;
         }
     }
@@ -315,12 +335,6 @@ final class QueueAdmin {
 
     private static void onConsumer(Open partition, String name, ConsumerWork work) {
         MmapQueue queue = partition.queue();
-        List<String> known = queue.consumers();
-        if (!known.contains(name)) {
-            throw new IllegalArgumentException("consumer " + name + ": the queue in " + partition.directory()
-                    + " has no consumer of this name, but " + known);
-        }
-        refuseQuery(partition, name);
         boolean shared = queue.owns(name);
         Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
         try {
@@ -334,6 +348,17 @@ final class QueueAdmin {
                 consumer.leave(); // another handle may have opened it since
             }
         }
+    }
+
+    // Throws if there is no such consumer, or a query or another process uses it.
+    private static void refuseInUse(Open partition, String consumer) {
+        List<String> known = partition.queue().consumers();
+        if (!known.contains(consumer)) {
+            throw new IllegalArgumentException("consumer " + consumer + ": the queue in " + partition.directory()
+                    + " has no consumer of this name, but " + known);
+        }
+        refuseQuery(partition, consumer);
+        partition.queue().checkFree(consumer);
     }
 
     // Throws if a query uses the consumer: it would continue, and ask for records that are no longer retained.

@@ -164,6 +164,10 @@ class DestroyTest {
             assertEquals(
                     child.pid(),
                     assertThrows(LockedException.class, queue::checkUnused).pid());
+            assertThrows(LockedException.class, () -> queue.checkFree("theirs"));
+            queue.checkFree("named"); // this process owns it
+            queue.checkFree("nobody");
+            assertEquals(List.of("default", "named", "theirs"), queue.consumers());
             assertEquals(21, queue.push(new byte[1]));
             child.say("end");
             assertEquals(0, child.exitCode());
