@@ -406,6 +406,21 @@ def test_a_consumer_belongs_to_one_query(work: Work, fill: Fill) -> None:
         ended.set()
 
 
+def test_a_run_that_fails_in_one_partition_leaves_the_others_free(
+    work: Work, fill: Fill, spark: SparkSession, queue_dir: Path
+) -> None:
+    for partition in range(2):
+        fill(3, partition=partition)
+    other = Work(spark, queue_dir / "p=1")
+    query = other.start(lambda batch: outcomes(batch, "'nack'", "3600 AS delay"))
+    wait(lambda: sum(other.sizes) == 3)
+    with pytest.raises(QueryFailed, match=r"of the queue in .*/p=1 is in use by the query process_stream"):
+        work.run(acked)
+    query.stop()
+    work.run(lambda batch: batch.selectExpr("partition", "offset", "'ack' AS outcome"))
+    assert work.lag(path=queue_dir / "p=0") == 0
+
+
 def test_a_queue_that_is_open_beside_queries_sees_what_they_ack(
     work: Work, spark: SparkSession, tmp_path: Path
 ) -> None:

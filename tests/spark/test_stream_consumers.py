@@ -164,6 +164,25 @@ def test_two_queries_with_one_consumer(spark: SparkSession, streams: Streams, fi
     assert len(other.batches.all()) == 10
 
 
+def test_a_run_that_fails_at_one_source_leaves_the_others_free(
+    spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
+) -> None:
+    """Spark stops no source of a query with availableNow if one of them fails before the first trigger."""
+    records = fill(10)
+    paths = (streams.queue_dir, tmp_path / "two")
+
+    def run() -> None:
+        frames = [spark.readStream.format("mmapqueue").load(str(path)) for path in paths]
+        writer = frames[0].union(frames[1]).writeStream.foreachBatch(streams.batches)
+        streams.end(writer.option("checkpointLocation", str(streams.checkpoint)).trigger(availableNow=True).start())
+
+    with pytest.raises(StreamingQueryException, match=r"option path = .*/two; allowed: the directory of a queue"):
+        run()
+    records += fill([b"of the other"], path=paths[1])
+    run()
+    assert sorted(streams.batches.values()) == sorted(records)
+
+
 OWN = """
 import sys
 import mmapqueue

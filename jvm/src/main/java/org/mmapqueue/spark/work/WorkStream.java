@@ -145,11 +145,10 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         return ReadLimit.maxRows(options.maxRecords());
     }
 
+    // Opens nothing: if this call fails, Spark does not stop the source.
     @Override
     public synchronized void prepareForTriggerAvailableNow() {
-        open();
         runsToEnd = true;
-        partitions.values().forEach(WorkPartition::runToEnd);
     }
 
     @Override
@@ -214,7 +213,11 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         if (partitions.isEmpty() || !runsToEnd) {
             for (PartitionDirectory each : PartitionDirectory.find(options.path())) {
                 if (!partitions.containsKey(each.id())) {
-                    partitions.put(each.id(), new WorkPartition(each, options));
+                    WorkPartition opened = new WorkPartition(each, options);
+                    partitions.put(each.id(), opened);
+                    if (runsToEnd) {
+                        opened.runToEnd();
+                    }
                 }
             }
         }

@@ -76,7 +76,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private StreamQueue queue;
     /** Whether the query has ended; final. */
     private boolean isStopped;
-    /** The end of a run with trigger availableNow; null for other triggers. */
+    /** Whether the trigger is availableNow: the run ends with the records that exist when it opens the queue. */
+    private boolean runsToEnd;
+    /** The end of such a run; null until the queue is open, and for other triggers. */
     private PartitionOffsets lastEnds;
     /** Whether this run has planned a batch or asked for the latest offset. */
     private boolean begun;
@@ -159,6 +161,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
             boolean done = false;
             try {
                 opened.open();
+                lastEnds = runsToEnd ? opened.ends() : null;
                 done = true;
             } finally {
                 if (!done) {
@@ -289,9 +292,11 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return limits.asReadLimit();
     }
 
+    // Opens nothing: if this call of another source of the query fails, Spark stops none of them.
     @Override
     public final synchronized void prepareForTriggerAvailableNow() {
-        lastEnds = queue().ends();
+        runsToEnd = true;
+        lastEnds = queue == null ? null : queue.ends();
     }
 
     @Override
