@@ -47,6 +47,8 @@ import org.mmapqueue.spark.write.sink.WriteOptions;
 public final class RealTimeSink extends ForeachWriter<Row> {
     private static final long serialVersionUID = 1;
     private static final String QUERY = "sql.streaming.queryId";
+    /** The jobs of a start of a query are one group, with the id of the run as its name. */
+    private static final String RUN = "spark.jobGroup.id";
 
     private final HashMap<String, String> options;
     private final RealTimeColumns columns;
@@ -105,7 +107,8 @@ public final class RealTimeSink extends ForeachWriter<Row> {
             throw new IllegalStateException("the sink of real-time mode writes the rows of streaming queries alone");
         }
         parsed = parse(options);
-        RealTimeTask.Id id = new RealTimeTask.Id(query, epoch, context.stageId(), Math.toIntExact(partition));
+        String run = String.valueOf(context.getLocalProperty(RUN));
+        RealTimeTask.Id id = new RealTimeTask.Id(query, run, epoch, context.stageId(), Math.toIntExact(partition));
         attempt(() -> {
             lease = SinkQueues.acquire(parsed.path(), query, parsed.config(), parsed.push(), SinkQueues.LINGER);
             try {

@@ -23,9 +23,7 @@ final class RealTimeProducers {
      */
     synchronized long begin(String producer, RealTimeTask.Id task) {
         Last before = lasts.get(producer);
-        if (before != null
-                && before.task().stage() == task.stage()
-                && before.task().partition() != task.partition()) {
+        if (before != null && before.task().isBeside(task)) {
             throw new IllegalStateException("batch " + task.epoch() + " has rows of producer " + producer + " in task "
                     + before.task().partition() + " and in task " + task.partition() + ", so they have no order. Rows"
                     + " of several queues need the column source, for example _queue_id; rows after a shuffle CAST("

@@ -37,11 +37,18 @@ public final class RealTimeTask {
      * What identifies a task.
      *
      * @param query the query's id
+     * @param run the id of this start of the query
      * @param epoch the number of the batch
-     * @param stage the number of the stage, which differs between the runs of a batch
+     * @param stage the number of the stage, which differs between the batches of a run, also if one is repeated. The
+     *     stages of another Spark context in this process have the same numbers
      * @param partition the number of the task in its stage
      */
-    public record Id(String query, long epoch, int stage, int partition) {
+    public record Id(String query, String run, long epoch, int stage, int partition) {
+        /** Whether tasks run side by side. */
+        boolean isBeside(Id other) {
+            return run.equals(other.run) && stage == other.stage && partition != other.partition;
+        }
+
         /** The producer of the query's epochs; those of rows begin with its name. */
         String producer() {
             return SinkQueue.EPOCHS + query;

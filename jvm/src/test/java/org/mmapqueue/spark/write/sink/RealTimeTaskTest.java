@@ -31,7 +31,11 @@ class RealTimeTaskTest extends StagedRows {
     }
 
     private RealTimeTask begin(long epoch, int stage, int partition, Push push) {
-        return sink.beginTask(new RealTimeTask.Id(QUERY, epoch, stage, partition), push);
+        return begin("run 1", epoch, stage, partition, push);
+    }
+
+    private RealTimeTask begin(String run, long epoch, int stage, int partition, Push push) {
+        return sink.beginTask(new RealTimeTask.Id(QUERY, run, epoch, stage, partition), push);
     }
 
     private static void push(RealTimeTask task, int partition, long offset, long ordinal) throws InterruptedException {
@@ -120,6 +124,17 @@ class RealTimeTaskTest extends StagedRows {
         push(begin(0, 3, 0, PUSH), 0, 5, 0);
         push(begin(0, 4, 1, PUSH), 0, 6, 0);
         assertEquals(List.of("0:5.0", "1:5.0", "0:6.0"), rows(0));
+    }
+
+    /** A new Spark context in the same process counts its stages from 0 again. */
+    @Test
+    void aRestartedQueryMayHaveItsPartitionsInOtherTasks() throws Exception {
+        open(0);
+        push(begin("run 1", 0, 0, 0, PUSH), 0, 5, 0);
+        RealTimeTask again = begin("run 2", 0, 0, 1, PUSH);
+        push(again, 0, 5, 0);
+        push(again, 0, 6, 0);
+        assertEquals(List.of("0:5.0", "0:6.0"), rows(0));
     }
 
     @ParameterizedTest
