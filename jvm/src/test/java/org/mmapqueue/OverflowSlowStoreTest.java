@@ -1,17 +1,25 @@
 package org.mmapqueue;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
+import java.util.List;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.DisabledForJreRange;
 import org.mmapqueue.archive.hadoop.SlowFileSystem;
 import org.mmapqueue.consume.ReadAhead;
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.spark.common.StoppedQuery;
 import org.mmapqueue.support.Waiting;
 
 /** A ring that overflows into a store with slow calls: whoever is in the ring does not notice. */
@@ -93,5 +101,42 @@ class OverflowSlowStoreTest extends OverflowSetup {
             SlowFileSystem.hold(false);
             queue.close();
         }
+    }
+
+    /** Spark stops a query by an interrupt, and looks for that among the causes of an UncheckedIOException. */
+    @Test
+    void anInterruptOfAQueryThatWaitsForTheStoreIsItsEndAndNoFailure() throws Exception {
+        try (MmapQueue queue = open()) {
+            queue.createConsumer("late", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+        }
+        MmapQueue queue = open();
+        try {
+            Consumer late = queue.consumer("late", StartAt.COMMITTED);
+            SlowFileSystem.hold(true);
+            List<Supplier<Object>> calls = List.of(() -> queue.bytes(0, MANY), () -> {
+                late.seek(StartAt.offset(5));
+                return 5;
+            });
+            for (Supplier<Object> each : calls) {
+                Waiting.Running<Object> query =
+                        Waiting.start(() -> StoppedQuery.during(each)).untilItIsIn(SlowFileSystem.class, "sleep");
+                query.thread().interrupt();
+                UncheckedIOException end = assertThrows(UncheckedIOException.class, query::result);
+                assertInstanceOf(InterruptedIOException.class, end.getCause());
+                assertTrue(end.getMessage().contains("overflows"), end::getMessage);
+            }
+        } finally {
+            SlowFileSystem.hold(false);
+            queue.close();
+        }
+        IllegalStateException failure = new IllegalStateException("by the test", new IOException());
+        assertSame(
+                failure,
+                assertThrows(
+                        IllegalStateException.class,
+                        () -> StoppedQuery.during(() -> {
+                            throw failure;
+                        })));
     }
 }

@@ -1,7 +1,10 @@
 package org.mmapqueue.spark.common;
 
+import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.util.function.Supplier;
 
 /** Converts an interrupted wait into the regular end of a query. Thread-safe. */
 public final class StoppedQuery {
@@ -21,5 +24,29 @@ public final class StoppedQuery {
         InterruptedIOException error = new InterruptedIOException("interrupted while " + action);
         error.initCause(cause);
         return new UncheckedIOException(error);
+    }
+
+    /**
+     * Runs a call that may read files of an archive, as those of a queue that overflows do, in the thread of a query.
+     * File systems of Hadoop throw when they are interrupted, and the queue explains that by an exception of its own.
+     *
+     * @param call reads a queue
+     * @param <T> the type of the result
+     * @return the result of the call
+     * @throws UncheckedIOException if an interrupt has ended a read
+     */
+    public static <T> T during(Supplier<T> call) {
+        try {
+            return call.get();
+        } catch (RuntimeException e) {
+            for (Throwable cause = e.getCause(); cause != null; cause = cause.getCause()) {
+                if (cause instanceof InterruptedIOException || cause instanceof ClosedByInterruptException) {
+                    UncheckedIOException stopped = new UncheckedIOException(e.getMessage(), (IOException) cause);
+                    stopped.addSuppressed(e);
+                    throw stopped;
+                }
+            }
+            throw e;
+        }
     }
 }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.common.RunningSession;
+import org.mmapqueue.spark.common.StoppedQuery;
 import org.mmapqueue.spark.read.plan.DeliveredRecords;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
@@ -230,8 +231,8 @@ public final class WorkStream implements MicroBatchStream, SupportsTriggerAvaila
         }
         OpenPartitions open = new OpenPartitions(
                 partitions.values().stream().map(WorkPartition::records).toList(), () -> {});
-        return new InputPlanner(options.reading(), context.defaultParallelism())
-                .planPacked(open, delivered().ranges(), true)
+        InputPlanner planner = new InputPlanner(options.reading(), context.defaultParallelism());
+        return StoppedQuery.during(() -> planner.planPacked(open, delivered().ranges(), true))
                 .toArray(new InputPartition[0]);
     }
 

@@ -29,6 +29,7 @@ import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.common.RunningSession;
+import org.mmapqueue.spark.common.StoppedQuery;
 import org.mmapqueue.spark.read.plan.Backlog;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.Gaps;
@@ -218,7 +219,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     public final synchronized Offset initialOffset() {
         StreamQueue opened = queue(); // outside the try: errors of the open are not about the starting offset
         try {
-            return new StreamOffset(opened.begin(this::startOf));
+            return new StreamOffset(StoppedQuery.during(() -> opened.begin(this::startOf)));
         } catch (IllegalArgumentException e) {
             boolean byTime = options.startingTimestamp().isPresent();
             throw Options.bad(
@@ -307,7 +308,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     @Override
     public final synchronized Offset latestOffset(Offset start, ReadLimit limit) {
         PartitionOffsets from = StreamOffset.offsets(start);
-        PartitionOffsets end = latest(from, limit);
+        PartitionOffsets end = StoppedQuery.during(() -> latest(from, limit));
         if (lastEnds == null) {
             idleAck.at(end);
             if (end.equals(from)) {
@@ -397,6 +398,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
+        return StoppedQuery.during(() -> plan(start, end));
+    }
+
+    private InputPartition[] plan(Offset start, Offset end) {
         begun = true;
         PartitionOffsets from = StreamOffset.offsets(start);
         List<ReadRange> ranges = new ArrayList<>();
@@ -445,6 +450,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
      * queue in the place of the former one reads nothing of it, as in {@link #planInputPartitions}.
      */
     final synchronized QueueInputPartition[] planFrom(Offset start) {
+        return StoppedQuery.during(() -> planWithoutEnd(start));
+    }
+
+    private QueueInputPartition[] planWithoutEnd(Offset start) {
         PartitionOffsets from = StreamOffset.offsets(start);
         queue().refresh();
         queue().lookForPartitions();
@@ -502,7 +511,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     @Override
     public final synchronized void commit(Offset end) {
         if (!isStopped) {
-            queue().release(StreamOffset.offsets(end));
+            boolean unused = StoppedQuery.during(() -> {
+                queue().release(StreamOffset.offsets(end));
+                return true;
+            });
         }
     }
 
