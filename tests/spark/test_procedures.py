@@ -255,6 +255,19 @@ def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, tim
     assert len(times) == 10
 
 
+def test_an_ack_keeps_later_acks(call: Call, spark: SparkSession, queue_dir: Path) -> None:
+    with mmapqueue.Queue(queue_dir, spark=spark, prefetch=1, ack_linger=0, **SMALL) as queue:
+        queue.push_many([b"%d" % i for i in range(10)])
+        consumer = queue.consumer("c")
+        consumer.ack_many(consumer.pop_many(8)[4:7])
+    assert call("ack_up_to('events', 'c', 1)") == [(0, "c", 2)]
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        assert queue.acked_ranges("c") == [range(2), range(4, 7)]
+    assert call("ack_up_to('events', 'c', 3)") == [(0, "c", 7)]
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        assert [(each.offset, each.attempts) for each in queue.consumer("c")] == [(7, 2), (8, 1), (9, 1)]
+
+
 def test_an_ack_of_what_python_has_popped_ahead(call: Call, spark: SparkSession, queue_dir: Path) -> None:
     with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.push_many([b"%d" % i for i in range(10)])

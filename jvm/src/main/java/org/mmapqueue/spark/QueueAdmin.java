@@ -1,6 +1,7 @@
 package org.mmapqueue.spark;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -15,6 +16,7 @@ import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -23,6 +25,7 @@ import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RunningSession;
+import org.mmapqueue.spark.common.StoppedQuery;
 import org.mmapqueue.spark.source.LocalLocation;
 import org.mmapqueue.spark.source.LocalPartition;
 import org.mmapqueue.spark.source.OpenPartitions;
@@ -38,6 +41,13 @@ import org.slf4j.LoggerFactory;
  */
 final class QueueAdmin {
     private static final Logger LOG = LoggerFactory.getLogger(QueueAdmin.class);
+
+    /** The limits of a pop. */
+    private static final int RECORDS = 1024;
+
+    private static final long BYTES = 1 << 20;
+    /** The maximum wait for a record that only the archive of the queue has. */
+    private static final Duration LOADING = Duration.ofMinutes(1);
 
     private final Path root;
     private final Options options;
@@ -57,7 +67,7 @@ final class QueueAdmin {
     private record Open(int id, Path directory, MmapQueue queue) {}
 
     /**
-     * Acks all records up to and including one.
+     * Acks all records up to and including one. Later records stay as they are: acked, in flight or neither.
      *
      * @param partition the partition's number; null if the queue has one partition
      * @return partition, consumer, committed offset
@@ -67,6 +77,8 @@ final class QueueAdmin {
      */
     List<Object[]> ackUpTo(String consumer, long offset, Integer partition) {
         return rows(onlyOne(partition, "offset " + offset), each -> refuseInUse(each, consumer), each -> {
+            boolean hasLaterAcks =
+                    each.queue().ackedRanges(consumer).stream().anyMatch(acked -> acked.end() - 1 > offset);
             onConsumer(each, consumer, (own, shared) -> {
                 long end = each.queue().endOffset();
                 if (offset >= end) {
@@ -76,11 +88,51 @@ final class QueueAdmin {
                 if (shared) {
                     own.ackUpTo(offset); // records after the offset stay in flight if they were popped
                 } else if (offset >= own.committedOffset()) {
-                    own.seek(StartAt.offset(offset + 1));
+                    ackUpTo(own, offset, hasLaterAcks);
                 }
             });
             return Stream.<Object[]>of(position(each, consumer));
         });
+    }
+
+    // Acks popped records or others, where no program has the consumer open. A seek forgets the acks of later records.
+    private static void ackUpTo(Consumer own, long offset, boolean hasLaterAcks) {
+        try {
+            if (hasLaterAcks) {
+                popAndAck(own, offset);
+                return;
+            }
+        } catch (CorruptException e) {
+            LOG.warn("records that consumer {} has acked after offset {} are redelivered", own.name(), offset, e);
+        }
+        own.seek(StartAt.offset(offset + 1));
+    }
+
+    // Pops the records again, as the consumer did before it acked later ones, and releases those that are not acked.
+    private static void popAndAck(Consumer own, long offset) {
+        Duration wait = Duration.ZERO;
+        while (own.readOffset() <= offset) {
+            long before = own.readOffset();
+            List<Long> later = new ArrayList<>();
+            try {
+                int unused = own.popBatch(RECORDS, BYTES, wait, (popped, timestamp, data, start, length, attempts) -> {
+                    if (popped > offset) {
+                        later.add(popped);
+                    }
+                });
+            } catch (InterruptedException e) {
+                throw StoppedQuery.interrupted("records were acked", e);
+            }
+            own.release(later.stream().mapToLong(Long::longValue).toArray());
+            long passed = own.readOffset();
+            if (passed > before) {
+                own.ackUpTo(Math.min(offset, passed - 1));
+            } else if (!wait.isZero()) {
+                throw new IllegalStateException("record " + before + " of consumer " + own.name() + " is not acked, and"
+                        + " could not be read from the archive of its queue");
+            }
+            wait = passed > before ? Duration.ZERO : LOADING;
+        }
     }
 
     /**
