@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -86,69 +85,6 @@ class OverflowTest extends OverflowSetup {
             }
             consumer.ackUpTo(10);
             checkAll(consumer, 11, MANY);
-            assertEquals(MANY, consumer.committedOffset());
-        }
-    }
-
-    private static void pushNow(MmapQueue queue, long from, long to) {
-        try {
-            push(queue, from, to);
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
-    }
-
-    /** @param isBatch whether the pop is one of several records */
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void whatAHandlerDidNotGetIsRedeliveredThoughTheRingHasGivenItUp(boolean isBatch) throws Exception {
-        try (MmapQueue queue = MmapQueue.open(config().build())) {
-            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
-            push(queue, 0, 20);
-            MessageHandler failing = (offset, timestamp, data, start, length, attempts) -> {
-                pushNow(queue, 20, MANY);
-                throw new IllegalStateException("of the test");
-            };
-            assertThrows(IllegalStateException.class, () -> {
-                if (isBatch) {
-                    consumer.popBatch(10, Long.MAX_VALUE, LONG, failing);
-                } else {
-                    consumer.poll(failing);
-                }
-            });
-            assertTrue(queue.firstOffset() > 20, "the ring begins at " + queue.firstOffset());
-            checkAll(consumer, 0, MANY);
-            assertEquals(MANY, consumer.committedOffset());
-        }
-    }
-
-    @Test
-    void aDeadLetterIsAckedThoughTheRingGivesItUpMeanwhile() throws Exception {
-        QueueConfig withDeadLetters =
-                config().maxAttempts(1).deadLetterDir(temp.resolve("dead")).build();
-        try (MmapQueue queue = MmapQueue.open(withDeadLetters)) {
-            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
-            push(queue, 0, 20);
-            check(consumer.pop(LONG), 0, 1);
-            QueueListener pushing = new QueueListener() {
-                @Override
-                public void opened(Path directory, Figures figures) {
-                    if (directory.endsWith("dead")) {
-                        pushNow(queue, 20, MANY);
-                    }
-                }
-
-                @Override
-                public void closed(Path directory, Figures figures) {}
-            };
-            MmapQueue.addListener(pushing);
-            try {
-                consumer.nack(0);
-            } finally {
-                MmapQueue.removeListener(pushing);
-            }
-            assertTrue(queue.firstOffset() > 20, "the ring begins at " + queue.firstOffset());
-            checkAll(consumer, 1, MANY);
             assertEquals(MANY, consumer.committedOffset());
         }
     }

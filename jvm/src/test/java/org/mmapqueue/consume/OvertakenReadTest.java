@@ -2,6 +2,7 @@ package org.mmapqueue.consume;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Proxy;
@@ -10,10 +11,15 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Message;
+import org.mmapqueue.MessageHandler;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.core.OpenQueues;
@@ -26,7 +32,7 @@ import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The ring gives up a record for the archive while a call reads it: the call goes on in the archive. */
+/** The ring gives up records for the archive while a call has them: they are in the archive from then on. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OvertakenReadTest {
     /** Several rings. */
@@ -36,6 +42,8 @@ class OvertakenReadTest {
     Path temp;
 
     private QueueCore queue;
+    private ConsumerPage page;
+    private ConsumerCore late;
     /** Runs once, when the consumer has seen that nothing was dropped. */
     private Runnable afterTheLook = () -> {};
 
@@ -53,12 +61,12 @@ class OvertakenReadTest {
         return Payload.numbered(number, 500);
     }
 
-    private ConsumerCursors watched(ConsumerPage page) {
+    private ConsumerCursors watched(ConsumerPage cursors) {
         return (ConsumerCursors) Proxy.newProxyInstance(
                 ConsumerCursors.class.getClassLoader(),
                 new Class<?>[] {ConsumerCursors.class},
                 (proxy, method, arguments) -> {
-                    Object result = method.invoke(page, arguments);
+                    Object result = method.invoke(cursors, arguments);
                     if (method.getName().equals("dropped")) {
                         Runnable work = afterTheLook;
                         afterTheLook = () -> {};
@@ -105,8 +113,8 @@ class OvertakenReadTest {
         }
     };
 
-    @Test
-    void aPeekMovesNoConsumer() throws Exception {
+    @BeforeEach
+    void openAConsumerInTheRing() throws Exception {
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
@@ -115,34 +123,84 @@ class OvertakenReadTest {
                 .archiveUri(temp.resolve("archive").toUri())
                 .shipPeriod(Duration.ofMillis(5))
                 .overflow("archive")
+                .maxAttempts(1)
+                .deadLetterDir(temp.resolve("dead"))
                 .build();
         queue = OpenQueues.acquire(Cores.values(config));
-        try {
-            push(0, 10);
-            queue.createConsumer("late", StartAt.EARLIEST);
-            try (ConsumerPage page = ConsumerPage.open(
-                            DiskStorage.INSTANCE,
-                            temp.resolve("queue/consumers/late.dat"),
-                            MetaImage.read(DiskStorage.INSTANCE, temp.resolve("queue"))
-                                    .fields());
-                    ConsumerCore late = new ConsumerCore(
-                            "late",
-                            watched(page),
-                            queue.log(),
-                            queue.settings().delivery(),
-                            null,
-                            ARCHIVE,
-                            () -> {})) {
-                afterTheLook = () -> push(10, MANY);
-                Message found = late.peek();
-                assertEquals(0, found.offset());
-                assertArrayEquals(payload(0), found.data());
-                assertTrue(queue.log().firstOffset() > 10);
-                assertEquals(0, late.committedOffset());
-                assertEquals(0, late.poll().offset());
+        push(0, 10);
+        queue.createConsumer("late", StartAt.EARLIEST);
+        page = ConsumerPage.open(
+                DiskStorage.INSTANCE,
+                temp.resolve("queue/consumers/late.dat"),
+                MetaImage.read(DiskStorage.INSTANCE, temp.resolve("queue")).fields());
+        // Not one of the queue's own: a flush would tell it what the ring has given up.
+        late = new ConsumerCore(
+                "late", watched(page), queue.log(), queue.settings().delivery(), null, ARCHIVE, () -> {});
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        late.close();
+        page.close();
+        OpenQueues.release(queue);
+    }
+
+    private Message pop() {
+        Message message;
+        do {
+            message = late.poll();
+        } while (message == null && late.awaitOlder(ConsumerCore.NO_DEADLINE));
+        return message;
+    }
+
+    @Test
+    void aPeekMovesNoConsumer() {
+        afterTheLook = () -> push(10, MANY);
+        Message found = late.peek();
+        assertEquals(0, found.offset());
+        assertArrayEquals(payload(0), found.data());
+        assertTrue(queue.log().firstOffset() > 10);
+        assertEquals(0, late.committedOffset());
+        assertEquals(0, pop().offset());
+    }
+
+    /** @param isBatch whether the pop is one of several records */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatAHandlerDidNotGetIsRedelivered(boolean isBatch) {
+        MessageHandler failing = (offset, timestamp, data, start, length, attempts) -> {
+            push(10, MANY);
+            throw new IllegalStateException("of the test");
+        };
+        assertThrows(IllegalStateException.class, () -> {
+            if (isBatch) {
+                late.poll(10, Long.MAX_VALUE, false, failing);
+            } else {
+                late.poll(failing);
             }
-        } finally {
-            OpenQueues.release(queue);
+        });
+        for (int i = 0; i < 20; i++) {
+            Message message = pop();
+            assertEquals(i, message.offset());
+            assertEquals(1, message.attempts());
         }
+    }
+
+    @Test
+    void aDeadLetterIsAcked() {
+        assertEquals(0, pop().offset());
+        assertTrue(late.nack(0, 0));
+        new DeadLetters(queue.settings(), config -> new DeadLetters.Target() {
+                    @Override
+                    public void push(byte[] data) {
+                        OvertakenReadTest.this.push(10, MANY);
+                    }
+
+                    @Override
+                    public void close() {}
+                })
+                .moveDeadLetters(late);
+        assertEquals(1, late.committedOffset());
+        assertEquals(1, pop().offset());
     }
 }
