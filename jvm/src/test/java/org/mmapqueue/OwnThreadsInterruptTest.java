@@ -9,11 +9,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -21,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.io.Threads;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
@@ -30,33 +28,18 @@ class OwnThreadsInterruptTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    private final Logger logger = Logger.getLogger(Threads.class.getName());
-    private final Level level = logger.getLevel();
-    private Runnable inLog = () -> {
-        throw new IllegalStateException("of the test");
-    };
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord each) {
-            inLog.run();
-        }
+    private @Nullable Appender appender;
 
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-    };
-
-    private void listen() {
-        logger.setLevel(Level.WARNING);
-        logger.addHandler(handler);
+    private void listen(Runnable inLog) {
+        appender = Appender.of(Threads.class, line -> inLog.run());
     }
 
     @AfterEach
-    void resetLog() {
-        logger.removeHandler(handler);
-        logger.setLevel(level);
+    void stopListening() {
+        Appender open = appender;
+        if (open != null) {
+            open.close();
+        }
     }
 
     private static List<Thread> own() {
@@ -75,7 +58,9 @@ class OwnThreadsInterruptTest {
     @ValueSource(booleans = {false, true})
     void anInterruptOfAnOwnThreadStaysNotPendingAndEndsNothing(boolean throwing) throws Exception {
         if (throwing) {
-            listen();
+            listen(() -> {
+                throw new IllegalStateException("of the test");
+            });
         }
         QueueConfig config = QueueConfig.builder(temp.resolve("interrupted-queue"))
                 .archiveUri(temp.resolve("archive").toUri())
@@ -117,15 +102,14 @@ class OwnThreadsInterruptTest {
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             CountDownLatch requested = new CountDownLatch(1);
-            inLog = () -> {
+            listen(() -> {
                 Thread other = new Thread(() -> {
                     queue.core().writer().flusher().request();
                     requested.countDown();
                 });
                 other.start();
                 Threads.join(other);
-            };
-            listen();
+            });
             own().stream().filter(each -> each.getName().endsWith("-flusher")).forEach(Thread::interrupt);
             Waiting.until("a flush is requested", () -> requested.getCount() == 0);
         }

@@ -6,15 +6,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
@@ -34,27 +31,11 @@ class SaveWithoutMemoryTest {
     /** The file of the log is on the same full disk, and its appender throws. */
     @Test
     void anExceptionOfTheLogEndsNothing() {
-        Logger logger = Logger.getLogger(Consumers.class.getName());
-        Level level = logger.getLevel();
-        Handler throwing = new Handler() {
-            @Override
-            public void publish(LogRecord each) {
-                throw new IllegalStateException("of the test");
-            }
-
-            @Override
-            public void flush() {}
-
-            @Override
-            public void close() {}
-        };
-        logger.setLevel(Level.WARNING);
-        logger.addHandler(throwing);
-        try {
+        Appender throwing = Appender.of(Consumers.class, line -> {
+            throw new IllegalStateException("of the test");
+        });
+        try (throwing) {
             assertGoesOn(() -> true);
-        } finally {
-            logger.removeHandler(throwing);
-            logger.setLevel(level);
         }
     }
 

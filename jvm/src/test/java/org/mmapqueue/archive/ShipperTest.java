@@ -16,10 +16,6 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,6 +25,7 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Waiting;
 
 /** The thread of a shipper. */
@@ -285,23 +282,6 @@ class ShipperTest {
     void theEndAndItsCauseAppearTogether() throws Exception {
         AtomicReference<Shipper> shipper = new AtomicReference<>();
         List<Boolean> seen = Collections.synchronizedList(new ArrayList<>());
-        Handler handler = new Handler() {
-            @Override
-            public void publish(LogRecord entry) {
-                Shipper ending = shipper.get();
-                seen.add((ending.failure() != null) == ending.stats().hasEnded());
-            }
-
-            @Override
-            public void flush() {}
-
-            @Override
-            public void close() {}
-        };
-        Logger logger = Logger.getLogger(Shipper.class.getName());
-        Level level = logger.getLevel();
-        logger.addHandler(handler);
-        logger.setLevel(Level.SEVERE);
         try (Shipper first = shipper(files())) {
             source.pushTo(10);
             Waiting.until("the records are acked", () -> source.committedOffset() == 10);
@@ -310,15 +290,17 @@ class ShipperTest {
         ShipOptions options =
                 new ShipOptions("there", Duration.ofMillis(10), 1 << 20, ArchiveCodec.NONE, Duration.ZERO);
         FailingFiles files = files();
-        try (Shipper other = new Shipper("/queues/one", source, files.uri(), () -> files, options)) {
+        Appender appender = Appender.of(Shipper.class, line -> {
+            Shipper ending = shipper.get();
+            seen.add((ending.failure() != null) == ending.stats().hasEnded());
+        });
+        try (appender;
+                Shipper other = new Shipper("/queues/one", source, files.uri(), () -> files, options)) {
             shipper.set(other);
             other.start();
             Waiting.until("it has ended", () -> other.stats().hasEnded());
             assertTrue(String.valueOf(other.failure()).contains("host here"), String.valueOf(other.failure()));
             assertEquals(List.of(true), seen); // while the error was logged
-        } finally {
-            logger.removeHandler(handler);
-            logger.setLevel(level);
         }
     }
 

@@ -8,12 +8,9 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.io.Threads;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Waiting;
 
 class OwnThreadTest {
@@ -74,33 +71,17 @@ class OwnThreadTest {
     @Test
     void anInterruptIsLoggedWithoutTheLock() {
         OwnThread thread = counting(Long.MAX_VALUE);
-        Handler waking = new Handler() {
-            @Override
-            public void publish(LogRecord each) {
-                Thread other = new Thread(thread::wake);
-                other.start();
-                Threads.join(other);
-            }
-
-            @Override
-            public void flush() {}
-
-            @Override
-            public void close() {}
-        };
-        Logger logger = Logger.getLogger(Threads.class.getName());
-        Level level = logger.getLevel();
-        logger.setLevel(Level.WARNING);
-        logger.addHandler(waking);
-        try {
+        Appender waking = Appender.of(Threads.class, line -> {
+            Thread other = new Thread(thread::wake);
+            other.start();
+            Threads.join(other);
+        });
+        try (waking) {
             thread.start();
             Waiting.until("the first round", () -> rounds.get() == 1);
             thread.interrupt();
             Waiting.until("two rounds more", () -> rounds.get() == 3);
             thread.endAndJoin();
-        } finally {
-            logger.removeHandler(waking);
-            logger.setLevel(level);
         }
     }
 

@@ -7,14 +7,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.support.Appender;
 
 class TestedJavaTest {
     private static final String WARNING = "mmapqueue was not tested on Java 99; tested: 17, 21, 25";
@@ -32,24 +29,9 @@ class TestedJavaTest {
     @Test
     void theFirstOpenOfAProcessWarns() {
         List<String> logged = Collections.synchronizedList(new ArrayList<>());
-        Handler handler = new Handler() {
-            @Override
-            public void publish(LogRecord entry) {
-                logged.add(entry.getMessage());
-            }
-
-            @Override
-            public void flush() {}
-
-            @Override
-            public void close() {}
-        };
-        Logger logger = Logger.getLogger(TestedJava.class.getName());
-        logger.addHandler(handler);
-        logger.setLevel(Level.WARNING);
-        logger.setUseParentHandlers(false);
+        Appender appender = Appender.of(TestedJava.class, logged::add);
         int before = TestedJava.UNCHECKED.getAndSet(99);
-        try {
+        try (appender) {
             for (int i = 0; i < 2; i++) {
                 MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
                                 .capacity("64k")
@@ -59,9 +41,6 @@ class TestedJavaTest {
             assertEquals(List.of(WARNING), logged);
         } finally {
             TestedJava.UNCHECKED.set(before);
-            logger.setUseParentHandlers(true);
-            logger.setLevel(null);
-            logger.removeHandler(handler);
         }
     }
 }

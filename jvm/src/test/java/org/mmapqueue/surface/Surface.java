@@ -50,6 +50,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.OverflowFile;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
@@ -278,6 +279,26 @@ final class Surface implements AutoCloseable {
         }
     }
 
+    /**
+     * The log has an appender that throws, as one of a program may. The step is not disturbed by it; or it fails, and
+     * then the process is killed.
+     */
+    void withoutLog(Step step) throws InterruptedException, IOException {
+        Appender throwing = Appender.ofAll(line -> {
+            throw new MmapQueueException("injected by the log");
+        });
+        mayFail = true;
+        try (throwing) {
+            step.on(this);
+        } catch (MmapQueueException | CompletionException e) {
+            assertTrue(isInjected(e), "an error of its own: " + e);
+            throwing.close();
+            kill(true);
+        } finally {
+            mayFail = false;
+        }
+    }
+
     private boolean isPushAlone(Throwable e) {
         for (Throwable each = e; each != null; each = each.getCause()) {
             if (each instanceof PoisonedException) {
@@ -474,6 +495,8 @@ final class Surface implements AutoCloseable {
         HANDLER,
         TIMED,
         BATCH,
+        /** In a batch, by a handler that now and then answers, pops or throws. */
+        HANDLERS,
         LOOP,
         ASYNC
     }
@@ -486,6 +509,12 @@ final class Surface implements AutoCloseable {
         while (left > 0) {
             List<Message> popped = new ArrayList<>();
             try {
+                if (form == Pop.HANDLERS) {
+                    if (popInHandlers(choice, handle, left) == 0) {
+                        reading.foundNone(reference.end());
+                    }
+                    return;
+                }
                 if (form == Pop.BATCH) {
                     popped.addAll(handle.popBatch(left, 10_000, Duration.ZERO));
                 } else {
@@ -499,6 +528,7 @@ final class Surface implements AutoCloseable {
                     assertEquals(peeked == null ? -1 : peeked.offset(), message == null ? -1 : message.offset());
                 }
             } catch (DroppedException e) {
+                reading = reference.consumers.get(name); // a handler may have answered
                 dropped(reading, e);
                 continue;
             } catch (ArchiveUnavailableException e) {
@@ -516,6 +546,38 @@ final class Surface implements AutoCloseable {
                 return;
             }
             left -= popped.size();
+        }
+    }
+
+    /** Thrown by a handler. */
+    private static final class ThrownByHandler extends RuntimeException {
+        private static final long serialVersionUID = 1;
+    }
+
+    // Returns how many records were popped, or -1 if the handler has thrown.
+    private int popInHandlers(int choice, Consumer handle, int most) throws InterruptedException {
+        String name = nameOf(choice);
+        try {
+            return handle.popBatch(most, 50_000, Duration.ZERO, (offset, micros, data, start, length, attempts) -> {
+                int what = random.nextInt(16);
+                if (what == 0) {
+                    throw new ThrownByHandler();
+                }
+                if (what == 1) {
+                    Message other = handle.poll(); // which comes after the records that were copied already
+                    if (other != null) {
+                        assertIs(other);
+                        reference.consumers.get(name).popped((int) other.offset());
+                    }
+                }
+                assertIs(new Message(offset, micros, Arrays.copyOfRange(data, start, start + length), attempts));
+                reference.consumers.get(name).popped((int) offset);
+                if (what == 2 || what == 3) {
+                    answer(choice, what == 2 ? Answer.ACK_SINGLE : Answer.NACK, random.nextInt(1000));
+                }
+            });
+        } catch (ThrownByHandler e) {
+            return -1;
         }
     }
 
@@ -543,7 +605,7 @@ final class Surface implements AutoCloseable {
                 untilPopsRest();
                 yield null;
             }
-            case BATCH -> throw new IllegalArgumentException("not one record");
+            case BATCH, HANDLERS -> throw new IllegalArgumentException("not one record");
         };
     }
 

@@ -21,9 +21,9 @@ import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * Any sequence of calls, closes, kills, losses of power, faults, interrupts, changes of the clock, tools and shipments
- * keeps what the queue promises: see {@link Reference}. The system property jqwik.tries.default sets the number of
- * sequences, {@link PropertySeed property.seed} their seed.
+ * Any sequence of calls, closes, kills, losses of power, faults, exceptions of the log, interrupts, changes of the
+ * clock, tools and shipments keeps what the queue promises: see {@link Reference}. The system property
+ * jqwik.tries.default sets the number of sequences, {@link PropertySeed property.seed} their seed.
  */
 @Tag("long-form")
 @AddLifecycleHook(PropertySeed.class)
@@ -85,9 +85,11 @@ class SurfaceTest {
     Arbitrary<List<Named>> steps() {
         Arbitrary<Named> calls = Arbitraries.frequencyOf(
                 Tuple.of(10, pushes()), Tuple.of(12, consuming()), Tuple.of(2, consumers()), Tuple.of(3, whole()));
+        Arbitrary<Named> faulty = faulty(calls);
         Arbitrary<Named> step = Arbitraries.frequencyOf(
                 Tuple.of(40, calls),
-                Tuple.of(6, faulty(calls)),
+                Tuple.of(6, faulty),
+                Tuple.of(3, withoutLog(Arbitraries.oneOf(calls, faulty))),
                 Tuple.of(3, faultyFsync(calls)),
                 Tuple.of(6, interrupted(calls)),
                 Tuple.of(5, ends()),
@@ -191,6 +193,10 @@ class SurfaceTest {
                 .as((step, number) -> named(
                         step + ", fsync " + number + " fails during an interrupt",
                         surface -> surface.faultyFsync(number, step.step())));
+    }
+
+    private static Arbitrary<Named> withoutLog(Arbitrary<Named> steps) {
+        return steps.map(step -> named(step + ", the log throws", surface -> surface.withoutLog(step.step())));
     }
 
     private static Arbitrary<Named> interrupted(Arbitrary<Named> steps) {

@@ -6,10 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -17,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StorageQueue;
@@ -30,30 +27,17 @@ class DroppedRecordsTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    private final Logger logger = Logger.getLogger(DroppedRecords.class.getName());
-    private final Level level = logger.getLevel();
     private final Map<Long, byte[]> pushed = new HashMap<>();
     private StorageQueue queue;
+    private Appender pushing;
     private int lines;
-
-    private final Handler pushing = new Handler() {
-        @Override
-        public void publish(LogRecord each) {
-            lines++;
-            push(10);
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-    };
 
     @BeforeEach
     void open() {
-        logger.setLevel(Level.WARNING);
-        logger.addHandler(pushing);
+        pushing = Appender.of(DroppedRecords.class, line -> {
+            lines++;
+            push(10);
+        });
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(8)
@@ -65,8 +49,7 @@ class DroppedRecordsTest {
     @AfterEach
     void close() {
         queue.close();
-        logger.removeHandler(pushing);
-        logger.setLevel(level);
+        pushing.close();
     }
 
     private void push(int length) {

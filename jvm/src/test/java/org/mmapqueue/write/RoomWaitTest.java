@@ -10,18 +10,13 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Waiting;
 
 /** A push that waits long for room is reported, once. */
@@ -30,34 +25,6 @@ class RoomWaitTest {
 
     @TempDir
     private Path temp;
-
-    private final Logger logger = Logger.getLogger(RoomWait.class.getName());
-    private final Level level = logger.getLevel();
-    private final List<String> logged = Collections.synchronizedList(new ArrayList<>());
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord each) {
-            logged.add(each.getMessage());
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-    };
-
-    @BeforeEach
-    void listen() {
-        logger.setLevel(Level.WARNING);
-        logger.addHandler(handler);
-    }
-
-    @AfterEach
-    void stopListening() {
-        logger.removeHandler(handler);
-        logger.setLevel(level);
-    }
 
     @Test
     void onlyALongWaitIsReportedAndOnce() {
@@ -91,8 +58,12 @@ class RoomWaitTest {
 
     @Test
     void pushesOfAFullQueueAreReportedWithWhatHoldsIt() throws Exception {
-        try (MmapQueue queue = MmapQueue.open(
-                QueueConfig.builder(temp.resolve("queue")).capacity("8k").build())) {
+        List<String> logged = Collections.synchronizedList(new ArrayList<>());
+        Appender appender = Appender.of(RoomWait.class, logged::add);
+        try (appender;
+                MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                        .capacity("8k")
+                        .build())) {
             Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
             while (queue.offer(new byte[100]).isPresent()) {}
             CompletableFuture<Long> waiting = CompletableFuture.supplyAsync(() -> push(queue));

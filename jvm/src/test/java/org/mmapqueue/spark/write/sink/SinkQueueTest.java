@@ -14,8 +14,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -32,6 +30,7 @@ import org.mmapqueue.spark.write.staging.Manifest;
 import org.mmapqueue.spark.write.staging.RowDigest;
 import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedRecords;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.write.RoomWait;
 
@@ -219,11 +218,8 @@ class SinkQueueTest extends StagedRows {
         sink.commitEpoch("q", 0, List.of(staged("q", 0, 1, many(20))), PUSH);
         List<StagedFile> files = List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20)));
         List<String> warnings = Collections.synchronizedList(new ArrayList<>());
-        Logger logger = Logger.getLogger(RoomWait.class.getName());
-        logger.setLevel(Level.WARNING);
-        logger.setUseParentHandlers(false);
-        logger.setFilter(each -> warnings.add(each.getMessage()));
-        try {
+        Appender appender = Appender.of(RoomWait.class, warnings::add);
+        try (appender) {
             FutureTask<Boolean> commit = new FutureTask<>(
                     () -> sink.commitEpoch("q", 1, files, new Push(Duration.ofMinutes(2), false, true)));
             new Thread(commit).start();
@@ -238,10 +234,6 @@ class SinkQueueTest extends StagedRows {
             }
             assertTrue(commit.get());
             assertEquals(1, warnings.size());
-        } finally {
-            logger.setFilter(null);
-            logger.setUseParentHandlers(true);
-            logger.setLevel(null);
         }
     }
 
