@@ -72,7 +72,7 @@ def _memory(scale: Mapping[str, Any]) -> str:
 def targets(run: Run) -> list[Target]:
     """What is promised of memory and of large queues."""
     scale = run.scales[0] if run.scales else None
-    return [Target("Memory", _memory_checks(scale)), Target("Large queues", _size_checks(scale))]
+    return [Target("Memory", _memory_checks(scale)), Target("Size of a queue", _size_checks(scale))]
 
 
 def _memory_checks(scale: Mapping[str, Any] | None) -> list[Check]:
