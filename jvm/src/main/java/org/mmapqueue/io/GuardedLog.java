@@ -2,8 +2,6 @@ package org.mmapqueue.io;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Logging where the work goes on, whatever an appender of the log throws: appenders are the program's code. An instance
@@ -11,8 +9,6 @@ import org.slf4j.LoggerFactory;
  * threads.
  */
 public final class GuardedLog {
-    private static final Logger LOG = LoggerFactory.getLogger(GuardedLog.class);
-
     private final Queue<Runnable> noted = new ConcurrentLinkedQueue<>();
     /** Whether there are noted lines: a look costs less than one into the queue. */
     private volatile boolean hasNoted;
@@ -25,7 +21,7 @@ public final class GuardedLog {
         try {
             line.run();
         } catch (RuntimeException e) {
-            LOG.debug("a line of the log could not be written", e);
+            // There is no log to report it in: an appender that throws may throw at each line.
         }
     }
 
