@@ -31,9 +31,7 @@ class SaveWithoutMemoryTest {
     /** The file of the log is on the same full disk, and its appender throws. */
     @Test
     void anExceptionOfTheLogEndsNothing() {
-        Appender throwing = Appender.of(Consumers.class, line -> {
-            throw new IllegalStateException("of the test");
-        });
+        Appender throwing = Appender.throwing(Consumers.class);
         try (throwing) {
             assertGoesOn(() -> true);
         }

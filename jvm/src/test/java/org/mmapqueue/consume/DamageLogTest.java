@@ -21,8 +21,8 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.damage.RecordPositions;
 import org.mmapqueue.log.SkippedDamage;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Directories;
-import org.mmapqueue.support.LogHook;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
@@ -72,36 +72,36 @@ class DamageLogTest {
     @Test
     void anAppenderMayWaitForAThreadThatUsesTheConsumer() {
         List<Long> lags = new ArrayList<>();
-        try (LogHook hook = new LogHook(SkippedDamage.class, () -> onAnotherThread(() -> lags.add(consumer.lag())))) {
+        try (Appender log = Appender.of(SkippedDamage.class, line -> onAnotherThread(() -> lags.add(consumer.lag())))) {
             assertEquals(WHOLE, offsets(Payload.drain(consumer)));
-            assertEquals(1, hook.lines());
+            assertEquals(1, log.lines());
         }
         assertEquals(List.of(9L), lags, "the damaged record counts as acked");
     }
 
     @Test
     void anAppenderThatThrowsFailsNoCall() {
-        try (LogHook hook = LogHook.throwing(SkippedDamage.class)) {
+        try (Appender log = Appender.throwing(SkippedDamage.class)) {
             assertEquals(0, consumer.pop().offset());
             assertEquals(1, consumer.pop().offset());
             assertEquals(2, consumer.pop().offset());
             assertEquals(4, consumer.peek().offset());
             assertEquals(WHOLE.subList(3, 9), offsets(consumer.pollBatch(100, Long.MAX_VALUE)));
             assertEquals(1, consumer.damagedRanges().size());
-            assertEquals(1, hook.lines());
+            assertEquals(1, log.lines());
         }
     }
 
     @Test
     void anAppenderThatThrowsFailsNoReader() {
         List<Long> read = new ArrayList<>();
-        try (LogHook hook = LogHook.throwing(SkippedDamage.class);
+        try (Appender log = Appender.throwing(SkippedDamage.class);
                 RecordReader reader = queue.reader(0, 10, true)) {
             while (reader.offset() < 10) {
                 reader.read(100, Long.MAX_VALUE, (offset, timestamp, data) -> read.add(offset));
             }
             assertEquals(1, reader.damagedRanges().size());
-            assertEquals(1, hook.lines());
+            assertEquals(1, log.lines());
         }
         assertEquals(WHOLE, read);
     }

@@ -32,7 +32,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
-import org.mmapqueue.support.LogHook;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
@@ -242,11 +242,11 @@ class DeadLetterTest {
         push(3);
         consumer.pop();
         queue.close();
-        try (LogHook hook = LogHook.throwing(DeadLetters.class)) {
+        try (Appender log = Appender.throwing(DeadLetters.class)) {
             consumer = open(config(1));
             assertEquals(1, consumer.pop().offset());
             consumer.nack(1);
-            assertEquals(2, hook.lines());
+            assertEquals(2, log.lines());
         }
         assertLetters(0, 1);
         assertEquals(2, consumer.committedOffset());

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.support.LogHook;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Waiting;
 
 /** The loader of records that only the archive has. */
@@ -100,9 +100,9 @@ class ReadAheadTest {
         fails = true;
         ReadAhead ahead = open(() -> {});
         ahead.range(0, 100);
-        try (LogHook hook = LogHook.throwing(ReadAhead.class)) {
+        try (Appender log = Appender.throwing(ReadAhead.class)) {
             assertThrows(ArchiveUnavailableException.class, () -> ahead.await(0, 0));
-            assertEquals(1, hook.lines());
+            assertEquals(1, log.lines());
         }
         fails = false;
         Waiting.until("it goes on", () -> ahead.isLoaded(0));

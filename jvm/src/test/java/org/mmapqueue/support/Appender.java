@@ -1,5 +1,6 @@
 package org.mmapqueue.support;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.logging.Handler;
 import java.util.logging.Level;
@@ -14,6 +15,7 @@ public final class Appender implements AutoCloseable {
     private final Logger logger;
     private final Level levelBefore;
     private final Handler handler;
+    private final AtomicInteger count = new AtomicInteger();
 
     private Appender(String name, Level least, Consumer<String> lines) {
         logger = Logger.getLogger(name);
@@ -21,6 +23,7 @@ public final class Appender implements AutoCloseable {
         handler = new Handler() {
             @Override
             public void publish(LogRecord each) {
+                count.incrementAndGet();
                 lines.accept(each.getMessage());
             }
 
@@ -40,9 +43,21 @@ public final class Appender implements AutoCloseable {
         return new Appender(source.getName(), Level.WARNING, lines);
     }
 
+    /** Throws at the warnings and errors of a class, as an appender may whose disk is full. */
+    public static Appender throwing(Class<?> source) {
+        return of(source, line -> {
+            throw new IllegalStateException("of the test");
+        });
+    }
+
     /** Gets what the library logs in production: all but what is for debugging. */
     public static Appender ofAll(Consumer<String> lines) {
         return new Appender("org.mmapqueue", Level.INFO, lines);
+    }
+
+    /** The number of lines so far. */
+    public int lines() {
+        return count.get();
     }
 
     @Override

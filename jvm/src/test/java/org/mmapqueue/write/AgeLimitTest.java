@@ -21,9 +21,9 @@ import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Appender;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Directories;
-import org.mmapqueue.support.LogHook;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.repair.Repairer;
@@ -218,7 +218,7 @@ class AgeLimitTest {
     @Test
     void anExceptionOfTheLogKeepsNothing() {
         QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
-        try (LogHook hook = LogHook.throwing(AgeLimit.class)) {
+        try (Appender log = Appender.throwing(AgeLimit.class)) {
             core.createConsumer("slow", StartAt.EARLIEST);
             Clocks clocks = new Clocks();
             AgeLimit limit = clocks.limit(core);
@@ -230,7 +230,7 @@ class AgeLimitTest {
             clocks.pass(Duration.ofMinutes(61));
             limit.run();
             assertEquals(end, dropped(core.consumerStats(), "slow"));
-            assertEquals(1, hook.lines());
+            assertEquals(1, log.lines());
         } finally {
             core.close();
         }
