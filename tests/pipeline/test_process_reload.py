@@ -84,6 +84,78 @@ def test_a_change_touches_only_what_is_different(spark: Any, tmp_path: Path) -> 
         processor.change(before)
 
 
+class Signed(SparkSender):
+    """Names a file, by whose content it is compared."""
+
+    file: Path
+    #: What its start writes to the file.
+    started: str = ""
+
+    def start(self, events: Any, context: Any) -> Any:
+        query = super().start(events, context)
+        if self.started:
+            self.file.write_text(self.started)
+        return query
+
+
+def signed(directory: Path, **options: Any) -> Signed:
+    file = directory / "certificate"
+    file.write_text("old")
+    target = {"path": str(directory / "signed")}
+    given = {"name": "signed", "format": "parquet", "options": target, "batch": FAST, "file": file}
+    return Signed.model_validate({**given, **options})
+
+
+def runs(processor: Processor) -> dict[str, Any]:
+    """The runs of the queries, by name."""
+    return {each.name: each._query.runId for each in processor.queries if each._query is not None}
+
+
+def test_a_file_that_changes_during_a_reload_ends_no_sender(spark: Any, tmp_path: Path) -> None:
+    """As those of a certificate, which are renewed one after the other."""
+    push(tmp_path / "queue", lines(RECORDS))
+    sent = signed(tmp_path)
+    configured = pipeline(tmp_path, sent)
+    with processing(spark, configured) as processor:
+        waiting = threading.Thread(target=processor.wait)
+        waiting.start()
+        try:
+            before = runs(processor)
+            change = processor.prepare(configured)
+            sent.file.write_text("new")
+            change()
+            assert runs(processor) == before
+            # The next reload, which the change of the file asks for.
+            processor.change(configured)
+            after = runs(processor)
+            assert after.keys() == before.keys()
+            assert after["p.signed"] != before["p.signed"]
+            assert after["p.dead_letter"] == before["p.dead_letter"]
+            until(lambda: len(parquet(spark, tmp_path / "signed")) == RECORDS, "sent")
+        finally:
+            processor.request_stop()
+            waiting.join()
+
+
+def test_a_file_that_changes_during_the_start_is_read_by_a_reload(spark: Any, tmp_path: Path) -> None:
+    push(tmp_path / "queue", lines(1))
+    configured = pipeline(tmp_path, signed(tmp_path, started="new"))
+    with processing(spark, configured) as processor:
+        waiting = threading.Thread(target=processor.wait)
+        waiting.start()
+        try:
+            before = runs(processor)
+            processor.change(configured)
+            after = runs(processor)
+            assert after.keys() == before.keys()
+            assert after["p.signed"] != before["p.signed"]
+            processor.change(configured)
+            assert runs(processor) == after
+        finally:
+            processor.request_stop()
+            waiting.join()
+
+
 def test_a_check_does_not_wait_for_a_start_that_waits_for_its_queue(spark: Any, tmp_path: Path) -> None:
     wanted = pipeline(tmp_path, sender(tmp_path, "kept"))
     processor = Processor(wanted, spark)

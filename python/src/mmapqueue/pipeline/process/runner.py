@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import mmapqueue
 from mmapqueue.pipeline import _signals
@@ -64,6 +64,21 @@ class ProcessTelemetry(Protocol):
 
 class StartError(mmapqueue.ConfigError):
     """A pipeline cannot be processed as configured. The message names pipe, sender and reason."""
+
+
+class _Prepared(NamedTuple):
+    """A change that is prepared.
+
+    Attributes:
+        pipeline: The configuration.
+        values: The value of each query, from one reading of the files that senders name. Such a file may be another one
+            when the change is done, and then a query would end that is not among the new ones.
+        new: The queries that are new or have changed; they are not started.
+    """
+
+    pipeline: Pipeline
+    values: dict[str, Any]
+    new: list[SupervisedQuery]
 
 
 class Processor:
@@ -133,6 +148,8 @@ class Processor:
             return
         if self._telemetry is not None:
             self._telemetry.attach(self._spark)
+        # Before the queries read the files that senders name.
+        values = _all_values(pipes)
         queries = [query for pipe in pipes for query in self._checked(pipe)]
         for pipe in pipes:
             # Records are retained only for consumers that exist, so all must exist before one of them acks.
@@ -146,7 +163,7 @@ class Processor:
                 self.stop()
                 raise StartError(f"{query.name}: {_first_line(error)}") from error
             self._queries.append(query)
-        self._values = _all_values(pipes)
+        self._values = values
 
     def change(self, pipeline: Pipeline) -> None:
         """Processes another configuration. For another thread than that of `wait`, which does it.
@@ -157,7 +174,7 @@ class Processor:
         Raises:
             StartError: A sender cannot work as configured, or a queue does not exist. Nothing has changed.
         """
-        self._ask(lambda: self._change(pipeline, self._prepare(pipeline)))
+        self._ask(lambda: self._change(self._prepare(pipeline)))
 
     def prepare(self, pipeline: Pipeline) -> Callable[[], None]:
         """Prepares all of a change that can fail; returns what changes. For the caller of `change`.
@@ -169,8 +186,8 @@ class Processor:
         """
         if not self._queries:
             return lambda: self.change(pipeline)
-        new = self._ask(lambda: self._prepare(pipeline))
-        return lambda: self._ask(lambda: self._change(pipeline, new))
+        prepared = self._ask(lambda: self._prepare(pipeline))
+        return lambda: self._ask(lambda: self._change(prepared))
 
     def check(self, pipeline: Pipeline) -> None:
         """Checks what `change` would change. A queue that does not exist yet may come with a change of gather.
@@ -209,22 +226,21 @@ class Processor:
             done.set_result(result)
 
     def _check(self, pipeline: Pipeline) -> None:
-        for pipe, _ in self._different(pipeline):
+        for pipe, _ in self._different(pipeline, _all_values(_sending(pipeline))):
             if partitions(pipe.queue.dir):
                 list(self._checked(pipe))
 
-    def _prepare(self, pipeline: Pipeline) -> list[SupervisedQuery]:
-        """The queries of a configuration that are new or have changed; they are not started."""
+    def _prepare(self, pipeline: Pipeline) -> _Prepared:
+        values = _all_values(_sending(pipeline))
         new: list[SupervisedQuery] = []
-        for pipe, different in self._different(pipeline):
+        for pipe, different in self._different(pipeline, values):
             self._require_queue(pipe, pipeline)
             new += [each for each in self._checked(pipe) if each.name in different]
-        return new
+        return _Prepared(pipeline, values, new)
 
-    def _change(self, pipeline: Pipeline, new: list[SupervisedQuery]) -> None:
+    def _change(self, prepared: _Prepared) -> None:
         """Runs a configuration. Nothing of it fails: a query that does not start is tried again."""
-        pipes = _sending(pipeline)
-        values = _all_values(pipes)
+        pipeline, values, new = prepared
         leaving = [each for each in self._queries if values.get(each.name) != self._values.get(each.name)]
         self._end(leaving)
         self._queries = [each for each in self._queries if each not in leaving] + new
@@ -232,15 +248,15 @@ class Processor:
         self._undecodable.change(_outcomes(pipeline))
         if self._telemetry is not None:
             self._telemetry.change(pipeline)
-        for pipe in pipes:
+        for pipe in _sending(pipeline):
             create_consumers(self._spark, pipe.queue.dir, pipe.consumers())
         for query in new:
             query.look()
 
-    def _different(self, pipeline: Pipeline) -> Iterator[tuple[Pipe, set[str]]]:
+    def _different(self, pipeline: Pipeline, values: dict[str, Any]) -> Iterator[tuple[Pipe, set[str]]]:
         """The pipes with queries that are new or have changed, and the names of these."""
         for pipe in _sending(pipeline):
-            different = {name for name, value in _values(pipe).items() if self._values.get(name) != value}
+            different = {name for name in pipe.queries() if self._values.get(name) != values[name]}
             if different:
                 yield pipe, different
 
