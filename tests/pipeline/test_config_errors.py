@@ -547,6 +547,18 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "is not '{dir}/q.checkpoints/spark', a checkpoint of pipe logs, nor above or below it",
         ],
     ),
+    "two senders into one directory of files": (
+        pipeline(
+            pipe="senders: [{type: spark, name: a, format: json, options: {path: out}},\n"
+            "  {type: spark, name: b, format: parquet, options: {path: 'file:{dir}/x/../out'}},\n"
+            "  {type: spark, name: c, format: delta, options: {path: out}},\n"
+            "  {type: spark, name: d, format: json, options: {path: out}, batch_writes: true}]"
+        ),
+        [
+            "7: pipes[0].senders[1].options.path: '{dir}/out' is invalid; allowed: a directory other than that of the "
+            "sender a of pipe logs",
+        ],
+    ),
     "a sender into a queue that another pipe fills": (
         pipeline(pipe="senders: [{type: spark, format: mmapqueue, options: {path: other/p=0}}]")
         + "- name: b\n  queue: {dir: other}\n  fetchers: [{type: command, command: ['true']}]\n",

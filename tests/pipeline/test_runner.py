@@ -338,6 +338,18 @@ def test_a_sender_that_cannot_work_keeps_all_from_starting(
     assert Broken.starts == []
 
 
+def test_a_sender_of_another_name_does_not_take_the_files_of_the_former_one(spark: Any, tmp_path: Path) -> None:
+    push(tmp_path / "queue", lines(RECORDS))
+    for _ in range(2):
+        process(spark, pipeline(tmp_path, archive(tmp_path)))
+    renamed = archive(tmp_path, name="renamed")
+    words = r"pipe p, sender renamed: .*options\.path: '.*/out' has the files of another query, .* up to 0 for written"
+    with pytest.raises(StartError, match=words):
+        process(spark, pipeline(tmp_path, renamed))
+    assert parquet(spark, tmp_path / "out") == sorted(map(line, range(RECORDS)))
+    process(spark, pipeline(tmp_path, archive(tmp_path, name="renamed", options={"path": str(tmp_path / "other")})))
+
+
 def test_an_error_that_only_a_start_shows_stops_the_queries_that_run(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -493,6 +493,11 @@ class Sender(Plugin):
         return None
 
     @property
+    def sole_writer(self) -> bool:
+        """Whether no other sender may write to `target`."""
+        return False
+
+    @property
     def writes_queue(self) -> bool:
         """Whether the target is a queue."""
         return False

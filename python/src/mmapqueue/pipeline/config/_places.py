@@ -81,7 +81,8 @@ def _queues_of_one_process(pipeline: Pipeline) -> Iterator[Problem]:
 
 
 def _targets(pipeline: Pipeline) -> Iterator[Problem]:
-    """Senders that would write where the pipeline reads, or keeps its own state."""
+    """Senders that would write where the pipeline reads, keeps its own state, or another sender writes."""
+    owners: dict[Path, str] = {}
     for number, pipe in enumerate(pipeline.pipes):
         for index, sender in enumerate(pipe.senders):
             target = sender.target
@@ -97,6 +98,11 @@ def _targets(pipeline: Pipeline) -> Iterator[Problem]:
                         "or below it"
                     )
                     yield Problem(at, words)
+            if sender.sole_writer:
+                if path in owners:
+                    words = f"{str(path)!r} is invalid; allowed: a directory other than that of {owners[path]}"
+                    yield Problem(at, words)
+                owners[path] = f"the sender {sender.name} of pipe {pipe.name}"
 
 
 def _kept(pipeline: Pipeline, own: Pipe, *, is_queue: bool) -> Iterator[tuple[Path, str]]:

@@ -24,8 +24,11 @@ _BATCH_FORMATS = frozenset({"jdbc"})
 #: Sinks of DataStreamWriter that are not data sources.
 _BUILT_INTO_WRITERS = frozenset({"memory"})
 _QUEUE = "mmapqueue"
+_FILES = frozenset({"parquet", "orc", "json", "csv", "text", "xml", "avro"})
 #: Formats whose option `path` is a directory.
-_OF_PATHS = frozenset({"parquet", "orc", "json", "csv", "text", "xml", "avro", "delta", _QUEUE})
+_OF_PATHS = _FILES | {"delta", _QUEUE}
+#: Directory in the target in which Spark's sink of files notes the micro-batches that are written.
+_LOG_OF_FILES = "_spark_metadata"
 _PATH = "path"
 #: The part of a target's ring that a micro-batch takes.
 _SHARE_OF_RING = 8
@@ -107,6 +110,11 @@ class SparkSender(Sender):
         return Path(path)
 
     @property
+    def sole_writer(self) -> bool:
+        """As `Sender.sole_writer`: a directory's log knows the micro-batches of one query, by their numbers."""
+        return self.format.lower() in _FILES and not self.batch_writes
+
+    @property
     def writes_queue(self) -> bool:
         """As `Sender.writes_queue`."""
         return self.format.lower() == _QUEUE
@@ -117,6 +125,7 @@ class SparkSender(Sender):
     def check(self, events: DataFrame, context: SenderContext) -> None:
         """As `Sender.check`."""
         self._check_format(context.spark)
+        self._check_log(context.checkpoint)
         rows = self._rows(events)
         missing = [name for name in self.partition_by if name not in rows.columns]
         if missing:
@@ -183,6 +192,17 @@ class SparkSender(Sender):
         sources = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource  # type: ignore[union-attr]
         sources.lookupDataSource(self.format, spark._jsparkSession.sessionState().conf())
 
+    def _check_log(self, checkpoint: Path) -> None:
+        """Raises for the files of another query: Spark takes micro-batches of this one for written."""
+        if self.target is None or not self.sole_writer:
+            return
+        written = _last_batch(self.target / _LOG_OF_FILES)
+        if written >= 0 and _last_batch(checkpoint / "offsets") < 0:
+            raise mmapqueue.ConfigError(
+                f"options.path: {str(self.target)!r} has the files of another query, and Spark would take the "
+                f"micro-batches of this one up to {written} for written; set another path"
+            )
+
     def _write(self, batch: DataFrame, _batch_id: int) -> None:
         writer = batch.write.format(self.format).mode("append").options(**self.options)
         if self.partition_by:
@@ -195,6 +215,12 @@ class SparkSender(Sender):
         if self.format.lower() == _QUEUE and "value" not in events.columns:
             return _serialized(events)
         return events
+
+
+def _last_batch(log: Path) -> int:
+    """The highest number of a micro-batch in a log of Spark, in which compacted files end in .compact; -1 for none."""
+    names = (each.name.removesuffix(".compact") for each in log.iterdir()) if log.is_dir() else ()
+    return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
 def _serialized(events: DataFrame) -> DataFrame:
