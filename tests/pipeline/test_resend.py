@@ -45,6 +45,11 @@ EVENT = encode(
 NAMED = encode(type=EventType.TRACING, segment=b"seg", id="mine", time_ms=6)
 LOG_LIST = encode(type=EventType.LOGGING, logs=[b"l1", b"l2"], time_ms=7)
 RECORDS = [EVENT, NAMED, LOG_LIST]
+#: Of a client that sends microseconds, and of years with less than four digits or before the first one.
+ODD_TIMES = [
+    encode(type=EventType.LOGGING, data=b"t", content_type="text/plain", name="n", time_ms=each)
+    for each in (1_700_000_000_000_123, 253_402_300_800_000, -46_000_000_000_001, -62_135_596_800_001, -70 * 10**12)
+]
 _FILE = """\
 name: shop
 pipes:
@@ -98,7 +103,9 @@ def fails_until(fixed: list[bool]) -> Callable[[int, Request], Answer]:
 
 @pytest.mark.parametrize("body", ["data", "ndjson", "cloudevents"])
 def test_a_dead_letter_is_sent_as_its_sender_would_have(spark: Any, tmp_path: Path, body: str) -> None:
-    push(tmp_path / "queue", RECORDS)
+    records = RECORDS + ODD_TIMES
+    count = len(records)
+    push(tmp_path / "queue", records)
     fixed: list[bool] = []
     with http_receiver(fails_until(fixed)) as receiver:
         keys = {"body": body} if body == "data" else {"body": body, "request": {"max_records": 1}}
@@ -107,11 +114,11 @@ def test_a_dead_letter_is_sent_as_its_sender_would_have(spark: Any, tmp_path: Pa
         configured = pipeline(tmp_path, sender)
         process(spark, configured)
         refused = list(receiver.requests)
-        assert len(refused) == 3
+        assert len(refused) == count
         fixed.append(True)
         outcome = resent(tmp_path / "dead", configured.pipes[0])
-        assert (outcome.sent, outcome.left) == ({("p", "backend"): 3}, {})
-        taken = receiver.requests[3:]
+        assert (outcome.sent, outcome.left) == ({("p", "backend"): count}, {})
+        taken = receiver.requests[count:]
         again = resent(tmp_path / "dead", configured.pipes[0])
     assert (again.sent, again.left) == ({}, {})
     assert left(tmp_path / "dead") == []
@@ -132,7 +139,7 @@ def test_a_dead_letter_is_sent_as_its_sender_would_have(spark: Any, tmp_path: Pa
     assert [content(each) for each in taken] == [content(each) for each in refused]
     assert [each.headers["content-type"] for each in taken] == [each.headers["content-type"] for each in refused]
     identity = queue_ids(tmp_path / "dead")[0]
-    assert [each.key for each in taken] == [f"{identity}/0/{offset}-{offset + 1}" for offset in range(3)]
+    assert [each.key for each in taken] == [f"{identity}/0/{offset}-{offset + 1}" for offset in range(count)]
 
 
 def test_events_go_to_another_pipeline_without_the_entries_of_a_dead_letter(spark: Any, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from google.protobuf import json_format
@@ -23,6 +23,9 @@ _MOST_RECORDS = 1000
 _MOST_BYTES = 4 << 20
 #: Names of types in the column `type`, where they differ from the enumeration's in more than underscores and case.
 _TYPES = {EventType.CLR: "CLR", EventType.JVM: "JVM"}
+_MILLIS_OF_DAY = 86_400_000
+#: Days of 400 years, after which the calendar repeats itself.
+_DAYS_OF_CYCLE = 146_097
 
 
 class Letter(NamedTuple):
@@ -137,9 +140,8 @@ class Letter(NamedTuple):
     def _json(self) -> str:
         """The columns of the event as Spark's to_json writes them: none that is empty, bytes in Base64."""
         event = self.event
-        time = datetime.fromtimestamp(event.timestamp / 1000, timezone.utc) if event.timestamp else None
         columns = {
-            "time": time and time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{event.timestamp % 1000:03}Z",
+            "time": _time_text(event.timestamp) if event.timestamp else None,
             "name": event.name,
             "type": self.type,
             "remote": event.remote,
@@ -154,6 +156,16 @@ class Letter(NamedTuple):
         }
         present = {key: value for key, value in columns.items() if value not in (None, "")}
         return _compact(present)
+
+
+def _time_text(millis: int) -> str:
+    """A time in ms since 1970 as Spark's to_json writes it, also of a year that Python's datetime does not have."""
+    days, rest = divmod(millis, _MILLIS_OF_DAY)
+    cycles, day = divmod(days, _DAYS_OF_CYCLE)
+    time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(days=day, milliseconds=rest)
+    year = time.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04}-{time:%m-%dT%H:%M:%S}.{rest % 1000:03}Z"
 
 
 def _compact(value: Any) -> str:

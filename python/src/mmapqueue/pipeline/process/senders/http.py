@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -113,8 +114,11 @@ def cloud_event(row: Row, queue: str) -> dict[str, Any]:
         "id": row["id"] or "/".join([queue, *position]),
         "source": quote(row["source"] or queue, safe="/:@?&=#%+,;!~*'()[]"),
         "type": row["type"],
-        "time": datetime.fromtimestamp((row["time_ms"] or 0) / 1000, timezone.utc).isoformat(timespec="milliseconds"),
     }
+    # The attribute is optional, and has no form for years before 1 or after 9999.
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        time = datetime.fromtimestamp((row["time_ms"] or 0) / 1000, timezone.utc)
+        event["time"] = time.isoformat(timespec="milliseconds")
     if content_type:
         event["datacontenttype"] = content_type
     try:
