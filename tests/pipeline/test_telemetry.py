@@ -381,6 +381,53 @@ def test_ready_and_health_of_processing(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("ended_first", [True, False])
+def test_a_sender_that_a_reload_removes_is_not_waited_for(tmp_path: Path, ended_first: bool) -> None:
+    before = pipeline(tmp_path)
+    (pipe,) = before.pipes
+    after = before.model_copy(update={"pipes": (pipe.model_copy(update={"senders": pipe.senders[:1]}),)})
+    with ProcessTelemetry(before) as telemetry:
+        telemetry.started(started("logs.archive", "r1"))
+        telemetry.started(started("logs.back.end", "r2"))
+        telemetry.sender_waiting("logs", "back.end", "away")
+        # The end of a query that waits is an exception, of which Spark tells later.
+        if ended_first:
+            telemetry.terminated(terminated("r2", "logs.back.end is being stopped"))
+            telemetry.change(after)
+        else:
+            telemetry.change(after)
+            telemetry.terminated(terminated("r2", "logs.back.end is being stopped"))
+        telemetry.sender_waiting("logs", "back.end", "away")
+        assert get(telemetry.port, "/ready")[0] == 200
+        # It comes back.
+        telemetry.change(before)
+        telemetry.started(started("logs.back.end", "r3"))
+        assert get(telemetry.port, "/ready")[0] == 200
+
+
+class Elsewhere(Nowhere):
+    """A sender of another type."""
+
+    type: str = "elsewhere"
+
+
+def test_a_sender_that_a_reload_gives_another_type_is_counted(tmp_path: Path) -> None:
+    before = pipeline(tmp_path)
+    (pipe,) = before.pipes
+    senders = (Elsewhere(name="archive"), pipe.senders[1])
+    after = before.model_copy(update={"pipes": (pipe.model_copy(update={"senders": senders}),)})
+    with ProcessTelemetry(before) as telemetry:
+        for name, run in (("archive", "r1"), ("back.end", "r2")):
+            telemetry.started(started(f"logs.{name}", run))
+            telemetry.sender_output("logs", name, "success", 1)
+        telemetry.change(after)
+        telemetry.progressed(progressed("logs.archive", 10))
+        telemetry.progressed(progressed("logs.back.end", 10, run="r2"))
+        found = samples(get(telemetry.port, "/metrics")[2])
+    assert found["sender_output_count", labels(pipe="logs", status="success", type="archive")] == 11
+    assert found["sender_output_count", labels(pipe="logs", status="success", type="back.end")] == 1
+
+
 def complete(pipe: Pipe, sender: str, batch: int, offsets: str, *, committed: bool = True) -> None:
     """As Spark leaves the checkpoint of a query after a micro-batch."""
     for directory in ("offsets", "commits") if committed else ("offsets",):

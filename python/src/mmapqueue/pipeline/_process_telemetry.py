@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     )
 
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
-#: Name of a pipe's query for records that cannot be decoded.
-_DEAD_LETTER = "dead_letter"
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
@@ -57,8 +55,8 @@ class ProcessTelemetry:
 
     def __init__(self, pipeline: Pipeline, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._lock = threading.Lock()
         self._page = LivePage(pipeline)
-        self.change(pipeline)
         #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
         #: The number of records that each of these was too late for, by run id.
@@ -70,7 +68,8 @@ class ProcessTelemetry:
         self._moved: dict[str, float] = {}
         #: Senders that count their output themselves.
         self._counting: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
+        self._types: dict[tuple[str, str], str] = {}
+        self.change(pipeline)
         self._spark: SparkSession | None = None
         self._listener: Any = None
         self._server: ThreadingHTTPServer | None = None
@@ -90,13 +89,18 @@ class ProcessTelemetry:
 
     def change(self, pipeline: Pipeline) -> None:
         """Measures the queries of another configuration from now on."""
+        queries = {f"{pipe.name}.{name}": (pipe.name, name) for pipe in pipeline.pipes for name in pipe.consumers()}
+        types = {(pipe.name, each.name): each.type for pipe in pipeline.pipes for each in pipe.senders}
+        with self._lock:
+            # A sender that is gone neither fails nor waits any more; one of another type may count in another way.
+            noted: tuple[dict[str, Any], ...] = (self._outages, self._failures, self._moved)
+            for each in noted:
+                for name in each.keys() - queries.keys():
+                    del each[name]
+            self._counting = {name for name in self._counting if types.get(name) == self._types.get(name)}
+            self._queries, self._types = queries, types
         self._pipeline = pipeline
         self._page.change(pipeline)
-        self._queries = {
-            f"{pipe.name}.{name}": (pipe.name, name)
-            for pipe in pipeline.pipes
-            for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
-        }
         #: The status of rows that a sender can never write, by pipe.
         self._refused = {
             pipe.name: "dead_letter" if pipe.on_undecodable == "dead_letter" else "dropped" for pipe in pipeline.pipes
@@ -127,11 +131,12 @@ class ProcessTelemetry:
 
     def sender_waiting(self, pipe: str, sender: str, reason: str | None) -> None:
         """Notes what keeps a sender from going on; None when nothing does."""
+        name = f"{pipe}.{sender}"
         with self._lock:
-            if reason is None:
-                self._outages.pop(f"{pipe}.{sender}", None)
+            if reason is None or name not in self._queries:
+                self._outages.pop(name, None)
             else:
-                self._outages[f"{pipe}.{sender}"] = reason
+                self._outages[name] = reason
 
     def _move(self, query: str) -> None:
         with self._lock:
@@ -208,14 +213,14 @@ class ProcessTelemetry:
     def terminated(self, event: QueryTerminatedEvent) -> None:
         """Notes that a query has ended, and counts a failure."""
         with self._lock:
-            name = self._running.pop(str(event.runId), None)
+            name = self._running.pop(str(event.runId), "")
             self._dropped.pop(str(event.runId), None)
-            if name is not None:
-                self._outages.pop(name, None)
-                if event.exception is not None:
-                    self._failures[name] = str(event.exception).partition("\n")[0]
-        if name is not None and event.exception is not None:
-            self._read.add((self._queries[name][0], "failure"), 1)
+            self._outages.pop(name, None)
+            known = self._queries.get(name)
+            if known is None or event.exception is None:
+                return
+            self._failures[name] = str(event.exception).partition("\n")[0]
+        self._read.add((known[0], "failure"), 1)
 
     # ---- serving
 
