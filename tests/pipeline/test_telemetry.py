@@ -328,6 +328,19 @@ def test_progress_of_spark_3(tmp_path: Path) -> None:
     assert found["sender_output_count", labels(pipe="logs", status="success", type="archive")] == 100
 
 
+def test_rows_that_come_too_late_for_a_filter_are_counted(tmp_path: Path) -> None:
+    event = progressed("logs.archive", 100, rows=93)
+    progress = json.loads(event.progress.json)
+    operators = [{"operatorName": "dedupeWithinWatermark", "numRowsDroppedByWatermark": each} for each in (0, 7)]
+    event.progress.json = json.dumps({**progress, "stateOperators": operators})
+    with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+        telemetry.started(started("logs.archive"))
+        telemetry.progressed(event)
+        found = samples(get(telemetry.port, "/metrics")[2])
+    assert found["sender_output_count", labels(pipe="logs", status="success", type="archive")] == 93
+    assert found["sender_output_count", labels(pipe="logs", status="dropped", type="archive")] == 7
+
+
 def test_satellites_names_of_processing(tmp_path: Path) -> None:
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
         # Spark reports late what an earlier query of this name has done.

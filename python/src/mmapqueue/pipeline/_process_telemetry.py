@@ -201,6 +201,10 @@ class ProcessTelemetry:
         found = undecodable(progress)
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)
+        # By filters such as `dedupe`, for which rows come too late.
+        late = sum(each.get("numRowsDroppedByWatermark", 0) for each in progress.get("stateOperators", ()))
+        if late:
+            self._sent.add((pipe, "dropped", sender), late)
 
     def _dropped_since(self, progress: dict[str, Any]) -> int:
         """The number of records that were found dropped since the progress before."""
