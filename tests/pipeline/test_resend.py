@@ -261,6 +261,18 @@ def test_what_is_not_selected_or_refused_stays(tmp_path: Path) -> None:
     assert left(tmp_path / "dead") == [b"record 1", b"record 4"]
 
 
+def test_dead_letters_behind_more_than_may_be_unacked_are_sent(tmp_path: Path) -> None:
+    def read(directory: str, **keys: Any) -> "mmapqueue.Queue[bytes]":
+        # Not a million, as by default.
+        return open_to_read(directory, **{"max_unacked": 5, **keys})
+
+    push(tmp_path / "dead", [*(letter(number) for number in range(20)), letter(20, "other")])
+    with http_receiver() as receiver:
+        queues = DeadLetterQueues(str(write(tmp_path, receiver.url)), None, read=read, write=open_to_write)
+        assert queues.resend(Wanted(sender="other")).sent == {("logs", "other"): 1}
+    assert len(left(tmp_path / "dead")) == 20
+
+
 def test_an_outage_ends_the_attempts_of_its_sender_alone(tmp_path: Path) -> None:
     push(tmp_path / "dead", [letter(0), letter(1), letter(2, "other")])
     with http_receiver(lambda _, request: 200 if "other" in request.path else 503) as receiver:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadLetterQueues", "Group", "Letter", "Outcome", "Wanted"]
 
-#: Opens a queue's directory.
-Open = Callable[[str], AbstractContextManager[mmapqueue.Queue[bytes]]]
+#: Opens a queue's directory, with keys of `mmapqueue.Queue`.
+Open = Callable[..., AbstractContextManager[mmapqueue.Queue[bytes]]]
+#: Dead letters that are not selected, or refused again, are popped and not acked: the most that a queue allows.
+_MOST_UNACKED = 1 << 30
 
 
 class DeadLetterQueues:
@@ -74,7 +76,7 @@ class DeadLetterQueues:
         outcome = Outcome()
         for directory in self._directories():
             identity = next(iter(queue_ids(directory).values()))
-            with self._read(str(directory)) as queue:
+            with self._read(str(directory), max_unacked=_MOST_UNACKED) as queue:
                 Resender(queue, identity, self._pipes, self._door, outcome).run(wanted)
         return outcome
 
