@@ -424,8 +424,8 @@ final class Fetcher {
             older.skipped(first, end, damage::lost);
         }
         inFlight.passLost(end, OlderPosition.before(first));
-        untold.note(() ->
-                LOG.warn("a consumer passes records {} to {}, which the archive does not have", first, end - 1));
+        untold.note(
+                () -> LOG.warn("a consumer passes records {} to {}, which the archive does not have", first, end - 1));
         advanceReader();
         storeReading();
     }

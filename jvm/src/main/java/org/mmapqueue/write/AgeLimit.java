@@ -108,8 +108,8 @@ final class AgeLimit implements Runnable {
         }
         String why = failure;
         if (why != null && !why.equals(fault)) {
-            GuardedLog.log(() ->
-                    LOG.warn("not all records older than max_age could be dropped from {}: {}", directory, why));
+            GuardedLog.log(
+                    () -> LOG.warn("not all records older than max_age could be dropped from {}: {}", directory, why));
         }
         fault = why;
     }

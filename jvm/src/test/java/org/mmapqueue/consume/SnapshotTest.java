@@ -269,9 +269,8 @@ class SnapshotTest extends SmallRing {
             assertTrue(Files.exists(saved));
             boolean[] isDeleted = {false};
             storage.failWhen((call, file) -> {
-                boolean isNow = !isDeleted[0]
-                        && call == FaultyStorage.Call.SYNC_DIRECTORY
-                        && file.endsWith("consumers");
+                boolean isNow =
+                        !isDeleted[0] && call == FaultyStorage.Call.SYNC_DIRECTORY && file.endsWith("consumers");
                 isDeleted[0] |= isNow;
                 if (isNow && isReclaimed) {
                     assertThrows(FullException.class, () -> {
@@ -290,8 +289,7 @@ class SnapshotTest extends SmallRing {
             assertTrue(Files.exists(saved));
             Directories.copy(path, killed);
         }
-        try (StorageQueue again =
-                StorageQueue.open(QueueConfig.builder(killed).build(), DiskStorage.INSTANCE)) {
+        try (StorageQueue again = StorageQueue.open(QueueConfig.builder(killed).build(), DiskStorage.INSTANCE)) {
             assertEquals(5, again.poll("default").offset());
             assertEquals(7, again.poll("default").offset());
         }
