@@ -499,6 +499,13 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "7: pipes[0].dead_letter: has no effect with on_undecodable: drop and senders without dead letters",
         ],
     ),
+    "a sender with the name of the shipper": (
+        pipeline(queue="{dir: q, archive_uri: a}", pipe=f"senders: [{SPARK[:-1]}, name: ship}}]"),
+        [
+            "6: pipes[0].senders[0].name: 'ship' is invalid; allowed: any other name; the consumer that ships has this "
+            "one",
+        ],
+    ),
     "an address of all hosts and one of them": (
         pipeline(
             servers="{name: grpc, type: grpc, listen: '127.0.0.1:4317'}, {name: b, type: grpc, listen: '0.0.0.0:4317'}",

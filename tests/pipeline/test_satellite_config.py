@@ -152,6 +152,12 @@ def test_senders_batches_and_retries(tmp_path: Path) -> None:
     assert pipeline.pipes[1].dead_letter is None
 
 
+def test_a_first_backoff_above_the_maximum_is_the_maximum(tmp_path: Path) -> None:
+    text = FILE.replace("exponential_backoff: 100, max_backoff: 2000", "exponential_backoff: 9000")
+    sender: Any = _load(tmp_path, text).pipeline.pipes[0].senders[0]
+    assert (sender.retry.backoff.first, sender.retry.backoff.most) == (timedelta(seconds=9), timedelta(seconds=9))
+
+
 def test_variables_replace_defaults(tmp_path: Path) -> None:
     pipeline = _load(
         tmp_path, METRICS="127.0.0.1:9", BACKEND="h:1", ADDRESS="", CONNECTIONS="7", FLUSH="60000"

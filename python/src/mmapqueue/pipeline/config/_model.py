@@ -22,6 +22,8 @@ from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, NonEmptyPath, 
 
 #: Name of the query, consumer and checkpoint that write a pipe's undecodable records to its dead-letter queue.
 DEAD_LETTER = "dead_letter"
+#: Name of the consumer by which a queue is shipped into its archive.
+SHIPPER = "ship"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
@@ -362,6 +364,11 @@ class Pipe(Options):
             if sender.name == DEAD_LETTER and self.on_undecodable == "dead_letter":
                 raise Refused(
                     f"{sender.name!r} is invalid; allowed: any other name; the query for dead letters has this one",
+                    *("senders", index, "name"),
+                )
+            if sender.name == SHIPPER and self.queue.archive_uri is not None:
+                raise Refused(
+                    f"{sender.name!r} is invalid; allowed: any other name; the consumer that ships has this one",
                     *("senders", index, "name"),
                 )
         if self.dead_letter is not None and not self._has_dead_letters():

@@ -295,12 +295,11 @@ class _Translation:
                 self.warn(at, "failed requests are not dropped, but retried without limit (`then: block`)")
         else:
             self.warn(at, "failed requests go to a dead-letter queue, and are not dropped")
+            first = _number(options.get("exponential_backoff"), 2000)
+            most = max(first, _number(options.get("max_backoff"), 5000))  # Satellite takes any two.
             return {
                 "max_attempts": _number(options.get("max_attempts"), 3),
-                "backoff": {
-                    "first": f"{_number(options.get('exponential_backoff'), 2000)}ms",
-                    "most": f"{_number(options.get('max_backoff'), 5000)}ms",
-                },
+                "backoff": {"first": f"{first}ms", "most": f"{most}ms"},
                 "then": "dead_letter",
             }
         return {}

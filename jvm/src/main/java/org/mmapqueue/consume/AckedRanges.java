@@ -90,8 +90,9 @@ final class AckedRanges {
         }
         int size = end - first;
         int length = Math.max(16, 2 * size);
-        ends = Arrays.copyOf(Arrays.copyOfRange(ends, first, end), length);
+        long[] longerEnds = Arrays.copyOf(Arrays.copyOfRange(ends, first, end), length);
         totals = Arrays.copyOf(Arrays.copyOfRange(totals, first, end), length);
+        ends = longerEnds; // after the last allocation: memory may run out, and both must have the same rows
         first = 0;
         end = size;
     }
