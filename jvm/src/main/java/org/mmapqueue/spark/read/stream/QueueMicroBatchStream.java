@@ -150,11 +150,15 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return options.consumerOr(checkpoint.consumerName());
     }
 
-    /** The only place that opens the queue. */
-    private StreamQueue queue() {
+    private void checkNotStopped() {
         if (isStopped) {
             throw new IllegalStateException(this + " has been stopped");
         }
+    }
+
+    /** The only place that opens the queue. */
+    private StreamQueue queue() {
+        checkNotStopped();
         RunningSession.check(context);
         if (queue == null) {
             warnOfCheckpoint();
@@ -296,6 +300,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     // Opens nothing: if this call of another source of the query fails, Spark stops none of them.
     @Override
     public final synchronized void prepareForTriggerAvailableNow() {
+        checkNotStopped();
         runsToEnd = true;
         lastEnds = queue == null ? null : queue.ends();
     }
