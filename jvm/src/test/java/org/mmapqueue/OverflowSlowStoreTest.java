@@ -50,13 +50,18 @@ class OverflowSlowStoreTest extends OverflowSetup {
         assertTrue(SlowFileSystem.callers().stream().anyMatch(each -> each.contains("-late-older")));
     }
 
-    @Test
-    void callsThatWaitForTheStoreEndWithAnInterruptAndAClose() throws Exception {
+    // A queue that was closed with records that its consumer has not read.
+    private MmapQueue reopened() throws Exception {
         try (MmapQueue queue = open()) {
             queue.createConsumer("late", StartAt.EARLIEST);
             push(queue, 0, MANY);
         }
-        MmapQueue queue = open();
+        return open();
+    }
+
+    @Test
+    void callsThatWaitForTheStoreEndWithAnInterruptAndAClose() throws Exception {
+        MmapQueue queue = reopened();
         try {
             Consumer late = queue.consumer("late", StartAt.COMMITTED);
             SlowFileSystem.hold(true);
@@ -106,11 +111,7 @@ class OverflowSlowStoreTest extends OverflowSetup {
     /** Spark stops a query by an interrupt, and looks for that among the causes of an UncheckedIOException. */
     @Test
     void anInterruptOfAQueryThatWaitsForTheStoreIsItsEndAndNoFailure() throws Exception {
-        try (MmapQueue queue = open()) {
-            queue.createConsumer("late", StartAt.EARLIEST);
-            push(queue, 0, MANY);
-        }
-        MmapQueue queue = open();
+        MmapQueue queue = reopened();
         try {
             Consumer late = queue.consumer("late", StartAt.COMMITTED);
             SlowFileSystem.hold(true);
